@@ -1,0 +1,116 @@
+/* sha.h - SHA-1 and SHA-256 (FIPS 180-4): block functions, and streaming over whatever context a caller has */
+#ifndef SHA_H
+#define SHA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHA_BLOCK = 64, SHA1_WORDS = 5, SHA256_WORDS = 8 };
+
+/*
+ * A block function: BLOCKS blocks of 64 bytes at DATA (any alignment, may be 0 blocks) into STATE, 5 words for SHA-1 and 8 for SHA-256 (any
+ * alignment that x86 loads). Nothing outside [DATA, DATA + 64 BLOCKS) is read.
+ */
+typedef void sha_blocks(uint32_t *state, const void *data, size_t blocks);
+
+sha_blocks sha1_blocks_portable, sha256_blocks_portable; /* any processor; the reference of the others */
+sha_blocks sha1_blocks_ni, sha256_blocks_ni;             /* CPU_SHA and CPU_SSSE3 */
+
+/* The fastest that cpu_features allows; the portable one before cpu_init. */
+sha_blocks *sha1_best(void), *sha256_best(void);
+
+extern const uint32_t sha256_k[64]; /* the round constants, 64-byte aligned */
+
+/* "sha1_ni" and so on, for reports. */
+const char *sha_kernel_name(sha_blocks *kernel);
+
+/* Whether KERNEL beats a compiled C implementation, as git carries them, from short messages on. */
+bool sha_beats_c(sha_blocks *kernel);
+
+/* Copies 0 to 63 bytes: for the buffer of a context, where a call of memcpy would cost more than the copy. */
+static inline void sha_copy(unsigned char *to, const unsigned char *from, size_t size)
+{
+	typedef long long v2 __attribute__((vector_size(16), aligned(1), may_alias));
+	typedef uint64_t u64 __attribute__((aligned(1), may_alias));
+	typedef uint32_t u32 __attribute__((aligned(1), may_alias));
+
+	if (size >= 32) {
+		v2 a = *(const v2 *)from, b = *(const v2 *)(from + 16);
+		v2 c = *(const v2 *)(from + size - 32), d = *(const v2 *)(from + size - 16);
+		*(v2 *)to = a, *(v2 *)(to + 16) = b;
+		*(v2 *)(to + size - 32) = c, *(v2 *)(to + size - 16) = d;
+	} else if (size >= 16) {
+		v2 a = *(const v2 *)from, b = *(const v2 *)(from + size - 16);
+		*(v2 *)to = a, *(v2 *)(to + size - 16) = b;
+	} else if (size >= 8) {
+		u64 a = *(const u64 *)from, b = *(const u64 *)(from + size - 8);
+		*(u64 *)to = a, *(u64 *)(to + size - 8) = b;
+	} else if (size >= 4) {
+		u32 a = *(const u32 *)from, b = *(const u32 *)(from + size - 4);
+		*(u32 *)to = a, *(u32 *)(to + size - 4) = b;
+	} else if (size) {
+		unsigned char a = from[0], b = from[size / 2], c = from[size - 1];
+		to[0] = a, to[size / 2] = b, to[size - 1] = c;
+	}
+}
+
+/*
+ * Takes SIZE bytes at DATA into a hash whose STATE and 64-byte BUFFER are the caller's; the buffer holds USED bytes, 0 to 63. Returns how
+ * many it holds afterwards. A buffer that was full in between is zeroed, as libcrypto does. Counting the length is the caller's.
+ */
+static inline size_t sha_update(sha_blocks *kernel, uint32_t *state, unsigned char *buffer, size_t used, const void *data, size_t size)
+{
+	const unsigned char *p = data;
+
+	if (used) {
+		size_t room = SHA_BLOCK - used;
+
+		if (size < room) {
+			sha_copy(buffer + used, p, size);
+			return used + size;
+		}
+		sha_copy(buffer + used, p, room);
+		kernel(state, buffer, 1);
+		__builtin_memset(buffer, 0, SHA_BLOCK);
+		p += room;
+		size -= room;
+	}
+	if (size >= SHA_BLOCK) {
+		kernel(state, p, size / SHA_BLOCK);
+		p += size & -(size_t)SHA_BLOCK;
+		size %= SHA_BLOCK;
+	}
+	sha_copy(buffer, p, size);
+	return size;
+}
+
+/* Pads a hash of BITS message bits in all, as above, and takes the last one or two blocks: STATE holds the digest; BUFFER is zeroed. */
+static inline void sha_final(sha_blocks *kernel, uint32_t *state, unsigned char *buffer, size_t used, uint64_t bits)
+{
+	bits = __builtin_bswap64(bits);
+	buffer[used++] = 0x80;
+	if (used > SHA_BLOCK - 8) {
+		while (used < SHA_BLOCK)
+			buffer[used++] = 0;
+		kernel(state, buffer, 1);
+		used = 0;
+	}
+	while (used < SHA_BLOCK - 8)
+		buffer[used++] = 0;
+	__builtin_memcpy(buffer + SHA_BLOCK - 8, &bits, 8);
+	kernel(state, buffer, 1);
+	__builtin_memset(buffer, 0, SHA_BLOCK);
+}
+
+/* The first WORDS words of STATE, as the bytes of a digest. */
+static inline void sha_digest(unsigned char *digest, const uint32_t *state, size_t words)
+{
+	for (size_t i = 0; i < words; i++) {
+		uint32_t word = __builtin_bswap32(state[i]);
+
+		__builtin_memcpy(digest + 4 * i, &word, 4);
+	}
+}
+
+#endif
