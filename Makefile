@@ -20,6 +20,12 @@ SHIM_ASM = $(wildcard shim/*.S)
 SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o) $(SHIM_ASM:%.S=$(BUILD)/%.o)
 SHIM_LIBS =
 
+# What the targets need, as Debian packages.
+BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev
+DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
+CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils openssl procps python3 shellcheck strace
+
+## make            the library, build/libfastsha.so
 all: $(BUILD)/libfastsha.so
 
 $(BUILD)/libfastsha.so: $(SHIM_OBJ) shim/exports.map
@@ -33,8 +39,66 @@ $(BUILD)/shim/%.o: shim/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -g -fcf-protection=full -MMD -MP -c -o $@ $<
 
+## make demo       git fsck with and without the library, side by side, on a real repository
+demo:
+	@scripts/need-packages.sh $(DEMO_PACKAGES)
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) scripts/demo.sh
+
+# tests/test_*.c are linked with the library's objects; client_*.c are ordinary programs and preload_*.c libraries for bats files to run
+# beside libfastsha.so. What one of them needs besides: a line `$(BUILD)/tests/test_NAME: TEST_LIBS = -lcrypto`.
+TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c tests/client_*.c)) \
+	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c))
+TEST_LIBS =
+
+$(BUILD)/tests/test_%: tests/test_%.c $(SHIM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(SHIM_OBJ) $(SHIM_LIBS) $(TEST_LIBS)
+
+$(BUILD)/tests/client_%: tests/client_%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(TEST_LIBS)
+
+$(BUILD)/tests/preload_%.so: tests/preload_%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fPIC -shared -MMD -MP $(LDFLAGS) -o $@ $< $(TEST_LIBS)
+
+tests: all $(TESTS)
+
+## make check      every test; NAMES="git.bats test_sha1" runs only these
+check:
+	@scripts/need-packages.sh $(CHECK_PACKAGES)
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(BUILD) scripts/check.sh $(NAMES)
+
+## make check-long  the same with more random cases and larger inputs
+check-long: export CHECK_LONG = 1
+check-long: check
+
+## make bench      timing, stock against preloaded; wants an idle machine
+bench:
+	@scripts/need-packages.sh $(CHECK_PACKAGES)
+	@$(MAKE) --no-print-directory tests
+	@for script in bats/ab-*.sh; do BUILD=$(BUILD) $$script || exit 1; done
+
+## make install    to PREFIX (/usr/local), LIBDIR ($(PREFIX)/lib), below DESTDIR
+install: all
+	install -d $(DESTDIR)$(LIBDIR)
+	install -m 644 $(BUILD)/libfastsha.so $(DESTDIR)$(LIBDIR)/libfastsha.so
+
+## make uninstall  removes what install put there
+uninstall:
+	rm -f $(DESTDIR)$(LIBDIR)/libfastsha.so
+
+## make clean      removes build/
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all clean
--include $(SHIM_OBJ:.o=.d)
+## make help       this list
+help:
+	@sed -n 's/^## //p' Makefile
+	@echo
+	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
+
+.PHONY: all demo tests check check-long bench install uninstall clean help
+-include $(SHIM_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)
