@@ -9,11 +9,11 @@ LDFLAGS ?=
 
 WARNINGS = -Wall -Wextra -Wshadow
 # The library: nothing exported but what exports.map lists; no loop turned back into the memcmp or memcpy that it implements.
-SHIM_CFLAGS = -std=gnu11 $(WARNINGS) -fPIC -fvisibility=hidden -fno-plt -fcf-protection=full -fno-builtin -fno-stack-protector \
+SHIM_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -fno-plt -fcf-protection=full -fno-builtin-memcmp -fno-builtin-bcmp -fno-stack-protector \
 	-ftls-model=global-dynamic $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 SHIM_LDFLAGS = -shared -Wl,-soname,libfastsha.so -Wl,--version-script=shim/exports.map -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs,-z,text \
 	-Wl,-z,ibt,-z,shstk -Wl,--hash-style=gnu -Wl,--as-needed -Wl,--exclude-libs,ALL
-PROG_CFLAGS = -std=gnu11 $(WARNINGS) -Ishim -I$(BUILD)
+PROG_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Ishim -I$(BUILD)
 
 SHIM_SRC = $(wildcard shim/*.c)
 SHIM_ASM = $(wildcard shim/*.S)

@@ -24,8 +24,8 @@ struct object {
 	bool symbolic;            /* linked with -Bsymbolic: its own references cannot be interposed */
 };
 
-/* The main program. False where its headers make no sense. */
-bool object_main(struct object *);
+/* The main program. */
+void object_main(struct object *);
 
 /* The first loaded object in search order whose SONAME is SONAME (the dynamic loader too). False: none. */
 bool object_by_soname(struct object *, const char *soname);

@@ -49,11 +49,16 @@ extern struct door doors[DOOR_COUNT];
 void door_open(enum door_id id, const char *kernel, const char *why, ...) __attribute__((format(printf, 3, 4)));
 void door_close(enum door_id id, const char *why, ...) __attribute__((format(printf, 2, 3)));
 
-/* Called once, by the constructor, after cpu_init and the settings, for doors that are wanted. They record the outcome. */
+/*
+ * Called once, by the constructor, after the settings and cpu_init. They open their doors where they are wanted and can be served, see to it
+ * that the originals are reached where not, and record the outcome.
+ */
 void libcrypto_door_init(void); /* sha_hooks.c */
 void git_door_init(void);       /* git_hooks.c */
 void memcmp_door_init(void);    /* memcmp_hook.c */
-void zlib_doors_init(void);     /* zlib_hooks.c: the doors inflate, checksum and deflate; looks at each one's wanted */
+void zlib_doors_init(void);     /* zlib_hooks.c: the doors inflate, checksum and deflate */
+
+void git_door_describe(void); /* brings the git door's record up to date: its rows are only probed when first used */
 
 /* ---- Counters (report.c) ------------------------------------------------------------------------------ */
 

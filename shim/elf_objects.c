@@ -1,0 +1,235 @@
+/* elf_objects.c - the loaded ELF objects and their symbols, without dlsym: no allocation, a few microseconds */
+#include "elf_objects.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+bool object_maps(const struct object *o, const void *address, size_t size, unsigned flags)
+{
+	uintptr_t at = (uintptr_t)address;
+
+	for (size_t i = 0; i < o->phnum; i++) {
+		const ElfW(Phdr) *p = &o->phdr[i];
+		uintptr_t start = o->base + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && (p->p_flags & flags) == flags && at >= start && at - start <= p->p_memsz &&
+		    size <= p->p_memsz - (at - start))
+			return true;
+	}
+	return false;
+}
+
+/* A zero-terminated string of the object: checked to end inside its readable segment. */
+static const char *string_at(const struct object *o, size_t offset)
+{
+	const char *s = o->strtab + offset;
+
+	return o->strtab && offset < o->strsz && memchr(s, 0, o->strsz - offset) ? s : NULL;
+}
+
+/* glibc stores run-time addresses into the dynamic section, but leaves the kernel's vdso, and other loaders all objects, as linked. */
+static const void *dynamic_pointer(const struct object *o, ElfW(Addr) value)
+{
+	const void *p = (const void *)value;
+
+	return object_maps(o, p, 1, PF_R) ? p : (const void *)(o->base + value);
+}
+
+/* Fills in OBJECT. Headers that are not to be trusted give an object without symbols. */
+static void describe(struct object *o, const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *dyn = NULL;
+	size_t dyns = 0;
+	ElfW(Addr) symtab = 0, strtab = 0, hash = 0, versym = 0;
+	size_t soname = SIZE_MAX;
+
+	*o = (struct object){ .base = info->dlpi_addr, .phdr = info->dlpi_phdr, .phnum = info->dlpi_phnum, .path = info->dlpi_name };
+	for (size_t i = 0; i < o->phnum; i++) {
+		const ElfW(Phdr) *p = &o->phdr[i];
+		const void *start = (const void *)(o->base + p->p_vaddr);
+
+		if (p->p_type == PT_DYNAMIC && object_maps(o, start, p->p_memsz, PF_R)) {
+			dyn = start;
+			dyns = p->p_memsz / sizeof *dyn;
+		} else if (p->p_type == PT_GNU_RELRO && object_maps(o, start, p->p_memsz, PF_R)) {
+			o->relro = (uintptr_t)start;
+			o->relro_end = o->relro + p->p_memsz;
+		}
+	}
+	for (size_t i = 0; i < dyns && dyn[i].d_tag != DT_NULL; i++) {
+		switch (dyn[i].d_tag) {
+		case DT_SYMTAB:
+			symtab = dyn[i].d_un.d_ptr;
+			break;
+		case DT_STRTAB:
+			strtab = dyn[i].d_un.d_ptr;
+			break;
+		case DT_STRSZ:
+			o->strsz = dyn[i].d_un.d_val;
+			break;
+		case DT_GNU_HASH:
+			hash = dyn[i].d_un.d_ptr;
+			break;
+		case DT_VERSYM:
+			versym = dyn[i].d_un.d_ptr;
+			break;
+		case DT_SONAME:
+			soname = dyn[i].d_un.d_val;
+			break;
+		case DT_SYMBOLIC:
+			o->symbolic = true;
+			break;
+		case DT_FLAGS:
+			o->symbolic |= !!(dyn[i].d_un.d_val & DF_SYMBOLIC);
+			break;
+		}
+	}
+	if (!symtab || !strtab)
+		return;
+	o->strtab = dynamic_pointer(o, strtab);
+	o->symtab = dynamic_pointer(o, symtab);
+	if (!object_maps(o, o->strtab, o->strsz, PF_R) || !object_maps(o, o->symtab, sizeof *o->symtab, PF_R)) {
+		o->strtab = NULL;
+		return;
+	}
+	if (soname != SIZE_MAX)
+		o->soname = string_at(o, soname);
+	if (hash) {
+		o->gnu_hash = dynamic_pointer(o, hash);
+		if (!object_maps(o, o->gnu_hash, 4 * sizeof *o->gnu_hash, PF_R))
+			o->gnu_hash = NULL;
+	}
+	if (versym)
+		o->versym = dynamic_pointer(o, versym);
+}
+
+/* The hash function of DT_GNU_HASH (Bernstein's). */
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+		h = h * 33 + *c;
+	return h;
+}
+
+/* The symbol table's entry of a default-version definition of NAME, or NULL. */
+static const ElfW(Sym) *find_symbol(const struct object *o, const char *name, uint32_t hash)
+{
+	/* DT_GNU_HASH: nbuckets, first hashed symbol, words of the Bloom filter, its second shift; filter; buckets; chains. */
+	const uint32_t *table = o->gnu_hash;
+
+	if (!table || !table[0] || !table[2])
+		return NULL;
+	uint32_t buckets = table[0], first = table[1], filter_words = table[2], shift = table[3];
+	const ElfW(Addr) *filter = (const void *)&table[4];
+	const uint32_t *bucket = (const void *)&filter[filter_words];
+	const uint32_t *chain = &bucket[buckets];
+
+	if (!object_maps(o, filter, filter_words * sizeof *filter + (size_t)buckets * sizeof *bucket, PF_R))
+		return NULL;
+	ElfW(Addr) word = filter[hash / 64 % filter_words];
+	if (!(word >> hash % 64 & word >> (hash >> shift % 32) % 64 & 1))
+		return NULL;
+	for (uint32_t i = bucket[hash % buckets]; i >= first && i; i++) {
+		const ElfW(Sym) *s = &o->symtab[i];
+
+		if (!object_maps(o, &chain[i - first], sizeof *chain, PF_R) || !object_maps(o, s, sizeof *s, PF_R))
+			return NULL;
+		if ((chain[i - first] | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF && s->st_value) {
+			const char *candidate = string_at(o, s->st_name);
+			/* The highest bit of a version index marks a version that only an explicit reference gets. */
+			bool hidden = o->versym && object_maps(o, &o->versym[i], 2, PF_R) && o->versym[i] & 0x8000;
+
+			if (candidate && !hidden && strcmp(candidate, name) == 0)
+				return s;
+		}
+		if (chain[i - first] & 1)
+			return NULL;
+	}
+	return NULL;
+}
+
+void *object_symbol(const struct object *o, const char *name)
+{
+	const ElfW(Sym) *s = find_symbol(o, name, gnu_hash(name));
+	void *p = s ? (void *)(o->base + s->st_value) : NULL;
+
+	return p && ELF64_ST_TYPE(s->st_info) != STT_GNU_IFUNC && object_maps(o, p, 1, PF_R) ? p : NULL;
+}
+
+/* What to look for among the loaded objects; the first match ends the walk. */
+struct search {
+	const char *soname, *symbol;
+	const void *address;
+	uint32_t hash;
+	bool main, passed_own;
+	struct object found;
+	const ElfW(Sym) *entry;
+};
+
+/* An address in this library. */
+static const char own_anchor[1];
+
+static int visit(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+	struct object *o = &s->found;
+
+	(void)size;
+	describe(o, info);
+	if (s->main)
+		return 1;
+	if (s->address)
+		return object_maps(o, s->address, 1, PF_R);
+	if (s->soname)
+		return o->soname && strcmp(o->soname, s->soname) == 0;
+	if (!s->passed_own) {
+		s->passed_own = object_maps(o, own_anchor, 1, PF_R);
+		return 0;
+	}
+	s->entry = find_symbol(o, s->symbol, s->hash);
+	return s->entry != NULL;
+}
+
+static bool search(struct search *s, struct object *o)
+{
+	bool found = dl_iterate_phdr(visit, s) == 1;
+
+	if (found && o)
+		*o = s->found;
+	return found;
+}
+
+void object_main(struct object *o)
+{
+	struct search s = { .main = true };
+
+	*o = (struct object){ 0 };
+	search(&s, o);
+}
+
+bool object_by_soname(struct object *o, const char *soname)
+{
+	struct search s = { .soname = soname };
+
+	return search(&s, o);
+}
+
+bool object_by_address(struct object *o, const void *address)
+{
+	struct search s = { .address = address };
+
+	return search(&s, o);
+}
+
+void *next_definition(const char *name, struct object *owner)
+{
+	struct search s = { .symbol = name, .hash = gnu_hash(name) };
+
+	if (!search(&s, owner))
+		return NULL;
+	if (ELF64_ST_TYPE(s.entry->st_info) == STT_GNU_IFUNC)
+		return dlsym(RTLD_NEXT, name);
+	return (void *)(s.found.base + s.entry->st_value);
+}

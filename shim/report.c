@@ -1,0 +1,156 @@
+/* report.c - which door is open, and why; counters and one JSON line per process when FASTSHA_REPORT asks for it */
+#include "report.h"
+
+#include "fastsha.h"
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct door doors[DOOR_COUNT] = {
+	[DOOR_LIBCRYPTO] = { .name = "libcrypto" }, [DOOR_GIT] = { .name = "git" },           [DOOR_MEMCMP] = { .name = "memcmp" },
+	[DOOR_INFLATE] = { .name = "inflate" },     [DOOR_CHECKSUM] = { .name = "checksum" }, [DOOR_DEFLATE] = { .name = "deflate" },
+};
+
+bool counting;
+
+#pragma weak git_door_describe
+
+static char report_path[PATH_MAX];
+
+void door_open(enum door_id id, const char *kernel, const char *why, ...)
+{
+	va_list args;
+
+	va_start(args, why);
+	vsnprintf(doors[id].why, sizeof doors[id].why, why, args);
+	va_end(args);
+	doors[id].kernel = kernel;
+	doors[id].open = true;
+}
+
+void door_close(enum door_id id, const char *why, ...)
+{
+	va_list args;
+
+	va_start(args, why);
+	vsnprintf(doors[id].why, sizeof doors[id].why, why, args);
+	va_end(args);
+	doors[id].kernel = NULL;
+	doors[id].open = false;
+}
+
+/* A text under construction: what does not fit is cut. */
+struct text {
+	char *at, *end;
+};
+
+static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(struct text *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(t->at, t->end - t->at, format, args);
+	va_end(args);
+	if (n > 0)
+		t->at += n < t->end - t->at ? n : t->end - t->at - 1;
+}
+
+static void put_json_string(struct text *t, const char *s)
+{
+	put(t, "\"");
+	for (; *s; s++) {
+		unsigned char c = *s;
+
+		if (c == '"' || c == '\\')
+			put(t, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			put(t, "\\u%04x", c);
+		else
+			put(t, "%c", c);
+	}
+	put(t, "\"");
+}
+
+static void put_doors(struct text *t)
+{
+	for (unsigned id = 0; id < DOOR_COUNT; id++) {
+		const struct door *d = &doors[id];
+
+		put(t, "%s{\"name\":\"%s\",\"state\":\"%s\",\"why\":", id ? "," : "", d->name, d->open ? "on" : "off");
+		put_json_string(t, d->why[0] ? d->why : d->wanted ? "not there" : id == DOOR_DEFLATE ? "opt-in: FASTSHA=+deflate" : "closed by FASTSHA");
+		put(t, ",\"kernel\":");
+		if (d->kernel)
+			put_json_string(t, d->kernel);
+		else
+			put(t, "null");
+		put(t, ",\"calls\":%llu,\"bytes\":%llu}", (unsigned long long)atomic_load(&d->calls), (unsigned long long)atomic_load(&d->bytes));
+	}
+}
+
+/* At process exit. A forked child that exits writes a line of its own. */
+__attribute__((destructor)) static void report_write(void)
+{
+	char line[PATH_MAX * 2 + 4096], program[PATH_MAX];
+	struct text t = { line, line + sizeof line - 1 };
+	ssize_t n;
+	int fd, saved_errno = errno;
+
+	if (!counting)
+		return;
+	if (git_door_describe)
+		git_door_describe();
+	n = readlink("/proc/self/exe", program, sizeof program - 1);
+	program[n > 0 ? n : 0] = 0;
+	put(&t, "{\"pid\":%ld,\"program\":", (long)getpid());
+	put_json_string(&t, n > 0 ? program : program_invocation_name);
+	put(&t, ",\"cpu\":\"%s\",\"doors\":[", cpu_level_name());
+	put_doors(&t);
+	put(&t, "]}");
+	*t.at++ = '\n';
+
+	fd = open(report_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	if (fd < 0) {
+		complain("FASTSHA_REPORT: cannot open %s: %s", report_path, strerror(errno));
+	} else {
+		n = write(fd, line, t.at - line);
+		if (n != t.at - line)
+			complain("FASTSHA_REPORT: cannot write %s: %s", report_path, n < 0 ? strerror(errno) : "short write");
+		close(fd);
+	}
+	errno = saved_errno;
+}
+
+static void forget_parents_counts(void)
+{
+	for (unsigned id = 0; id < DOOR_COUNT; id++) {
+		atomic_store(&doors[id].calls, 0);
+		atomic_store(&doors[id].bytes, 0);
+	}
+}
+
+void report_start(const char *path)
+{
+	size_t at = 0;
+
+	/* The process may change its directory: keep the path absolute. */
+	if (path[0] != '/' && getcwd(report_path, sizeof report_path - 1)) {
+		at = strlen(report_path);
+		report_path[at++] = '/';
+	}
+	if (at + strlen(path) >= sizeof report_path) {
+		complain("FASTSHA_REPORT: the path is too long; no report");
+		return;
+	}
+	strcpy(report_path + at, path);
+	pthread_atfork(NULL, NULL, forget_parents_counts);
+	counting = true;
+}
