@@ -1,0 +1,354 @@
+/* sha_hooks.c - the door to libcrypto's SHA-1 and SHA-256: its exported functions, and its dispatch tables where those are not interposed */
+#include "elf_objects.h"
+#include "fastsha.h"
+#include "relro.h"
+#include "sha.h"
+
+#include <string.h>
+
+/* The contexts of openssl/sha.h, in every libcrypto so far. The callers own them, copy them as plain memory, and look inside. */
+struct sha1_ctx {
+	uint32_t h[SHA1_WORDS];
+	uint32_t bits[2]; /* message length, the lower half first */
+	unsigned char data[SHA_BLOCK];
+	unsigned num; /* bytes in data */
+};
+
+struct sha256_ctx {
+	uint32_t h[SHA256_WORDS];
+	uint32_t bits[2];
+	unsigned char data[SHA_BLOCK];
+	unsigned num;
+	unsigned md_len; /* bytes in the digest: 32, or 28 for SHA-224 */
+};
+
+/* Where the door is open the processor has SHA-NI: on others libcrypto's own AVX2 and SSSE3 code is as good as any. */
+#define KERNELS "sha1_ni sha256_ni"
+
+static uint64_t bit_count(const uint32_t bits[2])
+{
+	return (uint64_t)bits[1] << 32 | bits[0];
+}
+
+static void add_bytes(uint32_t bits[2], size_t size)
+{
+	uint64_t sum = bit_count(bits) + ((uint64_t)size << 3);
+
+	bits[0] = (uint32_t)sum;
+	bits[1] = (uint32_t)(sum >> 32);
+}
+
+/* ---- What we answer with: as libcrypto's functions, down to the last byte of the context ---------------- */
+
+static int sha1_update(struct sha1_ctx *c, const void *data, size_t size)
+{
+	count_served(DOOR_LIBCRYPTO, size);
+	add_bytes(c->bits, size);
+	c->num = (unsigned)sha_update(sha1_blocks_ni, c->h, c->data, c->num, data, size);
+	return 1;
+}
+
+static int sha1_final(unsigned char *digest, struct sha1_ctx *c)
+{
+	count_served(DOOR_LIBCRYPTO, 0);
+	sha_final(sha1_blocks_ni, c->h, c->data, c->num, bit_count(c->bits));
+	c->num = 0;
+	sha_digest(digest, c->h, SHA1_WORDS);
+	return 1;
+}
+
+static void sha1_transform(struct sha1_ctx *c, const unsigned char *block)
+{
+	count_served(DOOR_LIBCRYPTO, SHA_BLOCK);
+	sha1_blocks_ni(c->h, block, 1);
+}
+
+static int sha256_update(struct sha256_ctx *c, const void *data, size_t size)
+{
+	count_served(DOOR_LIBCRYPTO, size);
+	add_bytes(c->bits, size);
+	c->num = (unsigned)sha_update(sha256_blocks_ni, c->h, c->data, c->num, data, size);
+	return 1;
+}
+
+static int sha256_final(unsigned char *digest, struct sha256_ctx *c)
+{
+	count_served(DOOR_LIBCRYPTO, 0);
+	sha_final(sha256_blocks_ni, c->h, c->data, c->num, bit_count(c->bits));
+	c->num = 0;
+	if (c->md_len > 4 * SHA256_WORDS)
+		return 0;
+	sha_digest(digest, c->h, c->md_len / 4);
+	return 1;
+}
+
+static void sha256_transform(struct sha256_ctx *c, const unsigned char *block)
+{
+	count_served(DOOR_LIBCRYPTO, SHA_BLOCK);
+	sha256_blocks_ni(c->h, block, 1);
+}
+
+enum function { F_SHA1_UPDATE, F_SHA1_FINAL, F_SHA1_TRANSFORM, F_SHA224_UPDATE, F_SHA224_FINAL,
+		F_SHA256_UPDATE, F_SHA256_FINAL, F_SHA256_TRANSFORM, FUNCTIONS };
+
+static const struct {
+	const char *name;
+	void *ours;
+} functions[FUNCTIONS] = {
+	[F_SHA1_UPDATE] = { "SHA1_Update", sha1_update },
+	[F_SHA1_FINAL] = { "SHA1_Final", sha1_final },
+	[F_SHA1_TRANSFORM] = { "SHA1_Transform", sha1_transform },
+	[F_SHA224_UPDATE] = { "SHA224_Update", sha256_update },
+	[F_SHA224_FINAL] = { "SHA224_Final", sha256_final },
+	[F_SHA256_UPDATE] = { "SHA256_Update", sha256_update },
+	[F_SHA256_FINAL] = { "SHA256_Final", sha256_final },
+	[F_SHA256_TRANSFORM] = { "SHA256_Transform", sha256_transform },
+};
+
+/* What the constructor has decided: nothing yet, to leave all to the originals, to serve. */
+static _Atomic enum { UNDECIDED, CLOSED, OPEN } door;
+
+/* Whether an object that the program was started with has these functions. */
+static bool from_start;
+
+/* ---- Dispatch tables --------------------------------------------------------------------------------------- */
+
+/* openssl/core_dispatch.h: a table of these describes a digest of a provider. */
+struct dispatch {
+	uint64_t id; /* an int and padding */
+	void *function;
+};
+
+#define DIGEST_UPDATE 3
+
+/*
+ * A libcrypto linked -Bsymbolic does not call its exported functions by name. Its default provider's tables hold their addresses, in
+ * RELRO: entries with the id of an update function and the address of one that is exported are swapped. Says in words what came of it.
+ */
+static void open_tables(const struct object *libcrypto)
+{
+	static const enum function updates[] = { F_SHA1_UPDATE, F_SHA224_UPDATE, F_SHA256_UPDATE };
+	enum { UPDATES = sizeof updates / sizeof *updates };
+	struct relro_swap swaps[16];
+	void *originals[UPDATES];
+	size_t n = 0;
+
+	for (size_t u = 0; u < UPDATES; u++)
+		originals[u] = object_symbol(libcrypto, functions[updates[u]].name);
+	for (uintptr_t at = (libcrypto->relro + 7) & -8ul; at + sizeof(struct dispatch) <= libcrypto->relro_end; at += 8) {
+		struct dispatch *d = (struct dispatch *)at;
+
+		for (size_t u = 0; u < UPDATES; u++)
+			if (unlikely(d->function == originals[u]) && d->id == DIGEST_UPDATE && d->function && n < sizeof swaps / sizeof *swaps)
+				swaps[n++] = (struct relro_swap){ &d->function, d->function, functions[updates[u]].ours };
+	}
+
+	const char *problem = n ? relro_swap(libcrypto, swaps, n) : "no table refers to its exported functions";
+
+	if (problem)
+		door_open(DOOR_LIBCRYPTO, KERNELS, "%s: its exported functions are ours; its own tables are not: %s", libcrypto->soname, problem);
+	else
+		door_open(DOOR_LIBCRYPTO, KERNELS, "%s: its exported functions and %zu entries of its dispatch tables are ours",
+			  libcrypto->soname, n);
+}
+
+/*
+ * Opens what there is to be opened in a libcrypto that is loaded, the first time that there is one. False: none is. Called by the constructor,
+ * and for a libcrypto that comes later by dlopen, by the first call that we serve and by secure_getenv.
+ */
+static bool open_libcrypto(void)
+{
+	static atomic_flag done = ATOMIC_FLAG_INIT;
+	struct object libcrypto;
+
+	if (!object_by_soname(&libcrypto, "libcrypto.so.3") && !object_by_soname(&libcrypto, "libcrypto.so.1.1"))
+		return false;
+	if (atomic_flag_test_and_set(&done))
+		return true;
+	if (libcrypto.symbolic)
+		open_tables(&libcrypto);
+	else
+		door_open(DOOR_LIBCRYPTO, KERNELS, "%s: its exported functions are ours", libcrypto.soname);
+	return true;
+}
+
+/* ---- Who answers a call ---------------------------------------------------------------------------------- */
+
+/*
+ * Other libraries export the same names with other contexts, and all their calls arrive here. The first definition in search order would have
+ * answered, and only for libcrypto's do we step in. A plugin, though, finds its own where no object that the program was started with has
+ * one: so the answer depends on who calls. It is kept for each calling object, in a table that only grows, and a call costs a comparison of
+ * its return address.
+ */
+struct caller {
+	uintptr_t start, size; /* the object in memory */
+	_Atomic(void *) target[FUNCTIONS]; /* NULL: not asked for yet */
+};
+
+static struct caller callers[16];
+static _Atomic size_t caller_count;
+static atomic_flag caller_lock = ATOMIC_FLAG_INIT;
+
+static bool is_libcrypto(const struct object *o)
+{
+	return o->soname && (strcmp(o->soname, "libcrypto.so.3") == 0 || strcmp(o->soname, "libcrypto.so.1.1") == 0);
+}
+
+static struct caller *find_caller(uintptr_t address)
+{
+	size_t n = atomic_load_explicit(&caller_count, memory_order_acquire);
+
+	for (size_t i = 0; i < n; i++)
+		if (address - callers[i].start < callers[i].size)
+			return &callers[i];
+	return NULL;
+}
+
+/* Takes note of TARGET. Not where another thread is just doing so, or the table is full: then the next call asks again. */
+static void remember(const struct object *o, uintptr_t address, enum function f, void *target)
+{
+	if (atomic_flag_test_and_set_explicit(&caller_lock, memory_order_acquire))
+		return;
+
+	struct caller *c = find_caller(address);
+	size_t n = atomic_load_explicit(&caller_count, memory_order_relaxed);
+
+	if (!c && n < sizeof callers / sizeof *callers) {
+		uintptr_t end = 0;
+
+		c = &callers[n];
+		c->start = UINTPTR_MAX;
+		for (size_t i = 0; i < o->phnum; i++) {
+			uintptr_t at = o->base + o->phdr[i].p_vaddr;
+
+			if (o->phdr[i].p_type != PT_LOAD)
+				continue;
+			c->start = at < c->start ? at : c->start;
+			end = at + o->phdr[i].p_memsz > end ? at + o->phdr[i].p_memsz : end;
+		}
+		c->size = end - c->start;
+		atomic_store_explicit(&caller_count, n + 1, memory_order_release);
+	}
+	if (c)
+		atomic_store_explicit(&c->target[f], target, memory_order_relaxed);
+	atomic_flag_clear_explicit(&caller_lock, memory_order_release);
+}
+
+/* What a call finds that would have found nothing without us: a weak reference. Fails, in the way of libcrypto's functions. */
+static int nobody(void)
+{
+	return 0;
+}
+
+static __attribute__((noinline, cold)) void *find_target(enum function f, uintptr_t address)
+{
+	struct object caller, owner;
+	bool known = object_by_address(&caller, (void *)address);
+	void *target = known && !from_start ? object_symbol(&caller, functions[f].name) : NULL;
+
+	if (target)
+		owner = caller;
+	else
+		target = next_definition(functions[f].name, &owner);
+	if (!target)
+		return nobody;
+	if (door == UNDECIDED)
+		return target;
+	if (door == OPEN && is_libcrypto(&owner)) {
+		target = functions[f].ours;
+		open_libcrypto();
+	}
+	if (known)
+		remember(&caller, address, f, target);
+	return target;
+}
+
+/* The function to call for F, called from ADDRESS. */
+static inline void *target(enum function f, const void *address)
+{
+	struct caller *c = find_caller((uintptr_t)address);
+	void *t = c ? atomic_load_explicit(&c->target[f], memory_order_relaxed) : NULL;
+
+	return likely(t) ? t : find_target(f, (uintptr_t)address);
+}
+
+typedef int update_function(void *ctx, const void *data, size_t size);
+typedef int final_function(unsigned char *digest, void *ctx);
+typedef void transform_function(void *ctx, const unsigned char *block);
+
+#define TARGET(type, f) ((type *)target(f, __builtin_return_address(0)))
+
+EXPORT int SHA1_Update(void *ctx, const void *data, size_t size)
+{
+	return TARGET(update_function, F_SHA1_UPDATE)(ctx, data, size);
+}
+
+EXPORT int SHA1_Final(unsigned char *digest, void *ctx)
+{
+	return TARGET(final_function, F_SHA1_FINAL)(digest, ctx);
+}
+
+EXPORT void SHA1_Transform(void *ctx, const unsigned char *block)
+{
+	TARGET(transform_function, F_SHA1_TRANSFORM)(ctx, block);
+}
+
+EXPORT int SHA224_Update(void *ctx, const void *data, size_t size)
+{
+	return TARGET(update_function, F_SHA224_UPDATE)(ctx, data, size);
+}
+
+EXPORT int SHA224_Final(unsigned char *digest, void *ctx)
+{
+	return TARGET(final_function, F_SHA224_FINAL)(digest, ctx);
+}
+
+EXPORT int SHA256_Update(void *ctx, const void *data, size_t size)
+{
+	return TARGET(update_function, F_SHA256_UPDATE)(ctx, data, size);
+}
+
+EXPORT int SHA256_Final(unsigned char *digest, void *ctx)
+{
+	return TARGET(final_function, F_SHA256_FINAL)(digest, ctx);
+}
+
+EXPORT void SHA256_Transform(void *ctx, const unsigned char *block)
+{
+	TARGET(transform_function, F_SHA256_TRANSFORM)(ctx, block);
+}
+
+/*
+ * libcrypto's initialisation asks for OPENSSL_CONF with secure_getenv before it fetches an algorithm from a provider and copies its table.
+ * Hardly anybody else calls this function: the moment to open the tables of a libcrypto that was loaded after the constructor ran.
+ */
+EXPORT char *secure_getenv(const char *name)
+{
+	static _Atomic(void *) original;
+	void *next = atomic_load_explicit(&original, memory_order_relaxed);
+
+	if (!next) {
+		next = next_definition("secure_getenv", NULL);
+		atomic_store_explicit(&original, next, memory_order_relaxed);
+	}
+	if (door == OPEN && strncmp(name, "OPENSSL_", 8) == 0)
+		open_libcrypto();
+	return ((char *(*)(const char *))next)(name);
+}
+
+/* ---- The constructor's part ------------------------------------------------------------------------------- */
+
+void libcrypto_door_init(void)
+{
+	from_start = next_definition(functions[F_SHA256_UPDATE].name, NULL) != NULL;
+	if (!doors[DOOR_LIBCRYPTO].wanted) {
+		door = CLOSED;
+	} else if (!(cpu_features & CPU_SHA)) {
+		door_close(DOOR_LIBCRYPTO, "no SHA-NI here, and libcrypto's own code for other processors is good");
+		door = CLOSED;
+	} else {
+		door = OPEN;
+		if (!from_start || !open_libcrypto())
+			door_close(DOOR_LIBCRYPTO, "libcrypto is not loaded");
+	}
+}
