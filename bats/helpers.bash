@@ -1,5 +1,5 @@
 # helpers.bash - what the bats files share: the library, the stock run beside the preloaded one, proof that a door served
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what it sets is for the test files
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 BUILD=${BUILD:-$ROOT/build}
@@ -71,4 +71,9 @@ $(tail -n 5 "$t/shim.err")"
 # repository [sha256]: the path of the test repository, made once under build/. Read-only: tests that write clone or copy it.
 repository() {
 	"$ROOT/bats/make-repo.sh" "${1:-sha1}"
+}
+
+# collision NAME FILE: writes the bytes of tests/collisions/NAME.hex to FILE.
+collision() {
+	grep -v '^#' "$ROOT/tests/collisions/$1.hex" | perl -ne 'chomp; print pack "H*", $_' >"$2"
 }
