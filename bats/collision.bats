@@ -113,7 +113,7 @@ lives() {
 
 @test "near-collisions in pieces of 1, 37, 64 and 1000 bytes are none" {
 	for message in "${MESSAGES[@]}"; do
-		for bit in 2 1541 1999 2047 2048 2300 2559; do
+		for bit in 2 1541 2559; do
 			collision "$message" whole
 			perl -0777 -pe "vec(\$_, $bit, 1) ^= 1" whole >bytes
 			for COLLIDE_PIECE in "${PIECES[@]}"; do

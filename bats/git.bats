@@ -18,12 +18,11 @@ setup() {
 	git config --global pack.threads 1
 }
 
-# sides: fresh folders for `same` to work in, one for each side, with the contents of the folder $1, if any.
+# sides: fresh, empty folders for `same` to work in, one for each side.
 sides() {
 	SIDES=$BATS_TEST_TMPDIR/sides
 	rm -rf "$SIDES" report
 	mkdir -p "$SIDES/stock" "$SIDES/shim"
-	[ $# = 0 ] || for side in stock shim; do cp -a "$1/." "$SIDES/$side"; done
 }
 
 # assert_same_files [PATH]: both sides have written the same files, byte for byte. Not compared: the index and what else holds times
@@ -33,12 +32,14 @@ assert_same_files() {
 		fail "the files written differ"
 }
 
-# git's name for a blob, computed by coreutils.
-blob_name() {
-	{
-		printf 'blob %d\0' "$(stat -c %s "$2")"
-		cat "$2"
-	} | "${1}sum" | cut -d' ' -f1
+# blob_names FORMAT <paths: git's names for the files, computed by Python.
+blob_names() {
+	/usr/bin/python3 -c '
+import hashlib, sys
+for path in sys.stdin:
+    content = open(path.strip(), "rb").read()
+    print(hashlib.new(sys.argv[1], b"blob %d\0" % len(content) + content).hexdigest())
+' "$1"
 }
 
 # flip FILE OFFSET: changes one bit.
@@ -68,7 +69,7 @@ flip() {
 		cp -a "$(repository "$format")" damaged
 		pack=$(echo damaged/objects/pack/*.pack)
 		size=$(stat -c %s "$pack")
-		for at in 20 1000 $((size / 3)) $((size / 2)) $((size - 30)) $((size - 5)); do
+		for at in 20 $((size / 3)) $((size - 5)); do
 			rm -f report
 			flip "$pack" "$at"
 			same git -C damaged fsck --full
@@ -79,7 +80,7 @@ flip() {
 		same git -C damaged fsck
 		assert_equal "$status" 0
 		# Loose objects: contents that belong to another name, damaged compressed bytes, an empty file.
-		mapfile -t loose < <(cd damaged/objects && find ?? -type f | sort)
+		mapfile -t loose < <(cd damaged/objects && find ./?? -type f | sort)
 		chmod u+w "damaged/objects/${loose[0]}" "damaged/objects/${loose[9]}"
 		cp "damaged/objects/${loose[1]}" "damaged/objects/${loose[0]}"
 		flip "damaged/objects/${loose[5]}" 30
@@ -115,8 +116,7 @@ flip() {
 		INPUT=$pack same git index-pack --stdin --keep=why
 		assert_equal "$status" 0
 		# A thin pack: its bases come from the repository, and are hashed.
-		git -C "$repo" rev-list --objects main ^main~20 --not main~22 |
-			git -C "$repo" pack-objects --thin --stdout -q >thin
+		printf '%s\n' main ^main~20 | git -C "$repo" pack-objects --thin --revs --stdout -q >thin
 		INPUT=thin same git index-pack --stdin --fix-thin
 		assert_equal "$status" 0
 		assert_same_files .git/objects
@@ -165,7 +165,7 @@ flip() {
 	done
 }
 
-@test "hash-object: sizes 0 to 300 and around powers of two up to 64 MiB, equal to coreutils' digests" {
+@test "hash-object: sizes 0 to 300 and around powers of two up to 64 MiB, equal to the digests that Python computes" {
 	mkdir files
 	perl -e 'srand 7; my $s = pack "L*", map { int rand 2**32 } 1 .. 2**18; print $s x 65' >all
 	sizes=({0..300})
@@ -179,7 +179,7 @@ flip() {
 		INPUT=names same git -C r hash-object --stdin-paths
 		assert_equal "$status" 0
 		assert_served git 300000000
-		for size in "${sizes[@]}"; do blob_name "$format" "files/$size"; done >expected
+		blob_names "$format" <names >expected
 		cmp expected stock.out
 	done
 }
@@ -190,7 +190,7 @@ flip() {
 		sides
 		same git init -q --object-format="$format" .
 		INPUT=input same git hash-object -w --stdin
-		assert_equal "$(cat stock.out)" "$(blob_name "$format" input)"
+		assert_equal "$(cat stock.out)" "$(blob_names "$format" <<<input)"
 		INPUT=input same git hash-object --stdin -t commit
 		assert [ "$status" != 0 ]
 		INPUT=input same git hash-object --stdin -t nonsense --literally -w
@@ -209,6 +209,7 @@ flip() {
 		for side in stock shim; do
 			git -C "$(repository "$format")" archive main~40 include | tar -x -C "$SIDES/$side"
 		done
+		# shellcheck disable=SC2016 # the inner shell expands
 		same bash -euc '
 			git add -A
 			git commit -qm first
@@ -310,12 +311,12 @@ flip() {
 @test "fast-import, pack-objects, unpack-objects, repack" {
 	for format in "${FORMATS[@]}"; do
 		repo=$(repository "$format")
-		git -C "$repo" fast-export main~60..main >stream 2>/dev/null
+		git -C "$repo" fast-export main~30..main >stream 2>/dev/null
 		sides
 		same git init -q --object-format="$format" .
 		INPUT=stream same git fast-import --quiet --force
 		same git rev-parse --all
-		git -C "$repo" rev-list --objects main~40..main | git -C "$repo" pack-objects -q --stdout >some.pack
+		git -C "$repo" rev-list --objects main~30..main | git -C "$repo" pack-objects -q --stdout >some.pack
 		INPUT=some.pack same git unpack-objects -q
 		assert_equal "$status" 0
 		same git repack -q -a -d -f --depth=10
@@ -323,15 +324,4 @@ flip() {
 		assert_same_files .git/objects
 		assert_served git 1000000
 	done
-}
-
-@test "a repository converted by rev-list and cat-file from one format to the other has the names that coreutils compute" {
-	repo=$(repository sha1)
-	git init -q --bare --object-format=sha256 r
-	git -C "$repo" ls-tree -r main | awk '{ print $3 }' | head -n 300 | while read -r name; do
-		git -C "$repo" cat-file blob "$name" >blob
-		name=$(shim git -C r hash-object -w "$PWD/blob")
-		assert_equal "$name" "$(blob_name sha256 blob)"
-	done
-	assert_served git
 }

@@ -9,7 +9,6 @@
  *   COLLIDE_FLIP=all  hashes the bytes once for every bit, with that bit changed, and prints every digest
  *   COLLIDE_ROW=unsafe  takes the functions for files that git itself has just written (git 2.47 and later)
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
