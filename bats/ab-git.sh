@@ -1,0 +1,38 @@
+#!/bin/bash
+# ab-git.sh - the distribution's git, stock against preloaded, on the repository of make-repo.sh: ab-git.sh [-n RUNS] [NAME...]
+# shellcheck source=bats/ab-lib.bash
+. "$(dirname "$0")/ab-lib.bash"
+ab_begin "$@"
+
+repo=$("$ROOT/bats/make-repo.sh" sha1) || exit 1
+repo256=$("$ROOT/bats/make-repo.sh" sha256) || exit 1
+export HOME=$AB_DIR GIT_CONFIG_NOSYSTEM=1
+git config --global pack.threads 1
+git config --global gc.auto 0
+git config --global user.name A
+git config --global user.email a@example.org
+big=$BUILD/ab-256M
+[ -s "$big" ] || perl -e 'srand 7; my $s = pack "L*", map { int rand 2**32 } 1 .. 2**18; print $s x 256' >"$big"
+
+ab fsck git -C "$repo" fsck --full
+ab fsck-sha256 git -C "$repo256" fsck --full
+ab hash-object-256M git hash-object "$big"
+ab hash-object-256M-sha256 git -C "$repo256" hash-object "$big"
+ab index-pack git index-pack --threads=1 -o "$AB_DIR/idx" "$(echo "$repo"/objects/pack/*.pack)"
+ab verify-pack git -C "$repo" verify-pack "$(echo "$repo"/objects/pack/*.idx)"
+ab cat-file-batch git -C "$repo" cat-file --batch --batch-all-objects
+AB_DOOR='' ab log-p git -C "$repo" log -p main
+AB_DOOR='' ab archive git -C "$repo" archive main
+
+if ab_wanted add || ab_wanted clone; then
+	mkdir "$AB_DIR/tree"
+	git -C "$repo" archive main | tar -x -C "$AB_DIR/tree"
+	# shellcheck disable=SC2317 # ab_run calls it
+	ab_prepare() {
+		rm -rf "$AB_DIR/tree/.git" "$AB_DIR/clone"
+		git init -q "$AB_DIR/tree"
+	}
+	ab add git -C "$AB_DIR/tree" add -A
+	ab clone git clone -q --no-local --bare "$repo" "$AB_DIR/clone"
+	unset -f ab_prepare
+fi
