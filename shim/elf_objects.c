@@ -1,7 +1,6 @@
 /* elf_objects.c - the loaded ELF objects and their symbols, without dlsym: no allocation, a few microseconds */
 #include "elf_objects.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 bool object_maps(const struct object *o, const void *address, size_t size, unsigned flags)
@@ -229,7 +228,8 @@ void *next_definition(const char *name, struct object *owner)
 
 	if (!search(&s, owner))
 		return NULL;
-	if (ELF64_ST_TYPE(s.entry->st_info) == STT_GNU_IFUNC)
-		return dlsym(RTLD_NEXT, name);
-	return (void *)(s.found.base + s.entry->st_value);
+	void *definition = (void *)(s.found.base + s.entry->st_value);
+
+	/* What dlsym would do, without its 50 microseconds: the resolver of an IFUNC takes no argument and returns the function. */
+	return ELF64_ST_TYPE(s.entry->st_info) == STT_GNU_IFUNC ? ((void *(*)(void))definition)() : definition;
 }

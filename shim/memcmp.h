@@ -1,0 +1,26 @@
+/* memcmp.h - the memcmp kernels and the choice among them */
+#ifndef MEMCMP_H
+#define MEMCMP_H
+
+#include <stddef.h>
+
+/* Compares n bytes. n = 0 reads nothing. */
+typedef int memcmp_fn(const void *a, const void *b, size_t n);
+
+/* The difference of the first bytes (unsigned char) that differ, 0 where none does: the value that glibc's kernels return. */
+memcmp_fn memcmp_sse2, memcmp_avx2, memcmp_avx512;
+
+/* 0 where all bytes are equal, else something else. */
+memcmp_fn memeq_sse2, memeq_avx2, memeq_avx512;
+
+/*
+ * What the exported entries look at. n = hash_size is compared in registers; 1 <= n <= window in one AVX-512 window; all else by the two
+ * functions (NULL: memcmp_sse2, memeq_sse2). memcmp_kernels.S knows the offsets.
+ */
+struct memcmp_path {
+	size_t hash_size, window;
+	memcmp_fn *order, *equal;
+};
+extern struct memcmp_path memcmp_path;
+
+#endif

@@ -1,0 +1,65 @@
+/* memcmp_hook.c - the memcmp door: which function answers the calls of memcmp, bcmp and __memcmpeq */
+#include "memcmp.h"
+
+#include "elf_objects.h"
+#include "fastsha.h"
+
+#include <stddef.h>
+
+/*
+ * The entries (memcmp_kernels.S) are ordinary functions, not IFUNCs: ld.so complains about an IFUNC in a preloaded library whenever an
+ * object is relocated before it. They are called before the constructor, by constructors of other libraries, and even before this library
+ * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: sizes, and NULL for SSE2.
+ */
+struct memcmp_path memcmp_path = { .hash_size = 20 };
+
+static memcmp_fn *order_kernel = memcmp_sse2, *equal_kernel = memeq_sse2;
+
+/* With FASTSHA_REPORT, all calls come this way. */
+static int counted_order(const void *a, const void *b, size_t n)
+{
+	count_served(DOOR_MEMCMP, n);
+	return order_kernel(a, b, n);
+}
+
+static int counted_equal(const void *a, const void *b, size_t n)
+{
+	count_served(DOOR_MEMCMP, n);
+	return equal_kernel(a, b, n);
+}
+
+/* Every call goes to these. The entries compare no size but n + 1 > SIZE_MAX and n - 1 < 0: never. */
+static void hand_over(memcmp_fn *order, memcmp_fn *equal)
+{
+	memcmp_path = (struct memcmp_path){ .hash_size = SIZE_MAX, .window = 0, .order = order, .equal = equal };
+}
+
+void memcmp_door_init(void)
+{
+	const char *name = "sse2";
+	size_t window = 0;
+
+	if (!doors[DOOR_MEMCMP].wanted) {
+		memcmp_fn *order = (memcmp_fn *)next_definition("memcmp", NULL), *equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
+
+		/* glibc has __memcmpeq since 2.35. */
+		if (order)
+			hand_over(order, equal ? equal : order);
+		return;
+	}
+	if (cpu_features & CPU_AVX512) {
+		name = "avx512";
+		window = 64;
+		order_kernel = memcmp_avx512;
+		equal_kernel = memeq_avx512;
+	} else if (cpu_features & CPU_AVX2) {
+		name = "avx2";
+		order_kernel = memcmp_avx2;
+		equal_kernel = memeq_avx2;
+	}
+	door_open(DOOR_MEMCMP, name, "answers memcmp, bcmp and __memcmpeq");
+	if (counting)
+		hand_over(counted_order, counted_equal);
+	else
+		memcmp_path = (struct memcmp_path){ .hash_size = 20, .window = window, .order = order_kernel, .equal = equal_kernel };
+}

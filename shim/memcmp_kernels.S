@@ -1,0 +1,580 @@
+/* memcmp_kernels.S - memcmp and its equality-only form: the exported entries, and a kernel per instruction set */
+#include <cet.h>
+
+/*
+ * All functions here are
+ *	int f(const void *a, const void *b, size_t n)	rdi a, rsi b, rdx n
+ * and either "order": the difference a[i] - b[i] of the first bytes that differ, as unsigned char, 0 where none does, the very value that
+ * glibc's kernels return; or "equal": 0 where all bytes are equal, anything else where not. None reads a byte outside of
+ * [a, a + n) and [b, b + n) but in pages that hold a byte of them; n = 0 reads nothing. Registers: rax rcx rdx rsi rdi r8 r9 and
+ * vectors that the caller expects to be overwritten.
+ */
+
+/* Offsets in struct memcmp_path. */
+#define PATH_HASH_SIZE 0
+#define PATH_WINDOW 8
+#define PATH_ORDER 16
+#define PATH_EQUAL 24
+
+	.macro	function name
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.balign	64
+\name:	_CET_ENDBR
+	.endm
+
+	.macro	end name
+	.size	\name, . - \name
+	.endm
+
+/* Returns a[offset + rcx] - b[offset + rcx]; \b: where b is, by default rsi. */
+	.macro	return_difference offset=0, b=%rsi
+	movzbl	\offset(%rdi,%rcx), %eax
+	movzbl	\offset(\b,%rcx), %ecx
+	sub	%ecx, %eax
+	ret
+	.endm
+
+/* To \label where the \size bytes from a or those from b may reach into another page. Uses eax and ecx. */
+	.macro	unless_in_page size, label
+	mov	$4096 - \size, %ecx
+	andn	%ecx, %edi, %eax
+	jz	\label
+	andn	%ecx, %esi, %eax
+	jz	\label
+	.endm
+
+	.text
+
+/* ---- Without vectors: the size of a SHA-1 hash, and words that differ ---------------------------------- */
+
+/* n = 20, to \differ where the words at rax and (rsi + r8) differ. Three predictable branches, and nothing read but the 20 bytes. */
+	.macro	compare_20 first, second, third
+	mov	(%rdi), %rax
+	cmp	(%rsi), %rax
+	jne	\first
+	mov	8(%rdi), %rax
+	cmp	8(%rsi), %rax
+	jne	\second
+	mov	16(%rdi), %eax
+	cmp	16(%rsi), %eax
+	jne	\third
+	xor	%eax, %eax
+	ret
+	.endm
+
+/* The difference of two words, rax of a and rcx of b, that are not equal: of their lowest bytes that differ. */
+	.balign	32
+words_differ_16:
+	mov	16(%rsi), %ecx
+	jmp	words_differ
+	.balign	32
+words_differ_8:
+	add	$8, %rsi
+words_differ_0:
+	mov	(%rsi), %rcx
+words_differ:
+	mov	%rcx, %rdx
+	xor	%rax, %rcx
+	tzcnt	%rcx, %rcx		/* bsf on processors without it: the same, as rcx is not 0 */
+	and	$0x38, %ecx
+	shr	%cl, %rax
+	shr	%cl, %rdx
+	movzbl	%al, %eax
+	movzbl	%dl, %edx
+	sub	%edx, %eax
+	ret
+
+differ:	mov	$1, %eax
+	ret
+
+/* ---- The exported entries ------------------------------------------------------------------------------- */
+
+/*
+ * Every call of the program arrives here, perhaps before this library's relocations have been applied: memcmp_path needs none, and says
+ * SSE2 until the constructor has chosen. Two comparisons with it decide all: they are part of what is compared anyway, so
+ * that the choice costs nothing. Where another function answers, neither matches and the jump is taken.
+ */
+	.macro	entry name, kind, chosen, slow
+	.globl	\name
+	.type	\name, @function
+	.balign	64
+\name:	_CET_ENDBR
+	cmp	memcmp_path+PATH_HASH_SIZE(%rip), %rdx
+	jne	1f
+	.ifc	\kind, order
+	compare_20 words_differ_0, words_differ_8, words_differ_16
+	.else
+	compare_20 differ, differ, differ
+	.endif
+1:	lea	-1(%rdx), %rax
+	cmp	memcmp_path+PATH_WINDOW(%rip), %rax
+	jae	2f
+	unless_in_page 64, \slow
+	window64_\kind
+2:	mov	memcmp_path+\chosen(%rip), %rax
+	test	%rax, %rax
+	jz	\slow
+	jmp	*%rax
+	.size	\name, . - \name
+	.endm
+
+/* 1 <= n <= 64 with one window of 64 bytes, which the caller has found to lie in one page. No branch: neither n nor the data decide any. */
+	.macro	window64_mask
+	vmovdqu64 (%rsi), %zmm16
+	vpcmpneqb (%rdi), %zmm16, %k1
+	kmovq	%k1, %rcx
+	bzhi	%rdx, %rcx, %rcx
+	.endm
+
+	.macro	window64_order
+	window64_mask
+	tzcnt	%rcx, %rcx
+	and	$63, %ecx		/* no difference: 64, becomes the first byte, which is equal */
+	return_difference
+	.endm
+
+	.macro	window64_equal
+	window64_mask
+	xor	%eax, %eax
+	test	%rcx, %rcx
+	setne	%al
+	ret
+	.endm
+
+	entry	memcmp, order, PATH_ORDER, memcmp_sse2
+	entry	__memcmpeq, equal, PATH_EQUAL, memeq_sse2
+	.globl	bcmp
+	.type	bcmp, @function
+	.set	bcmp, __memcmpeq
+
+/* ---- SSE2: every processor ------------------------------------------------------------------------------- */
+
+/* 16 bytes at \offset from a and b: eax 0 where equal, else its lowest set bit is the number of the first byte that differs. */
+	.macro	sse2_16 offset=0, index=
+	.ifb	\index
+	movdqu	\offset(%rdi), %xmm0
+	movdqu	\offset(%rsi), %xmm1
+	.else
+	movdqu	\offset(%rdi,\index), %xmm0
+	movdqu	\offset(%rsi,\index), %xmm1
+	.endif
+	pcmpeqb	%xmm1, %xmm0
+	pmovmskb %xmm0, %eax
+	sub	$0xffff, %eax
+	.endm
+
+/* 64 bytes at a and rsi + a: xmm0-xmm3 what pcmpeqb says of each 16; eax 0 where all are equal. \load: of a, movdqa or movdqu. */
+	.macro	sse2_64 load
+	movdqu	(%rsi,%rdi), %xmm0
+	movdqu	16(%rsi,%rdi), %xmm1
+	movdqu	32(%rsi,%rdi), %xmm2
+	movdqu	48(%rsi,%rdi), %xmm3
+	\load	(%rdi), %xmm4
+	\load	16(%rdi), %xmm5
+	\load	32(%rdi), %xmm6
+	\load	48(%rdi), %xmm7
+	pcmpeqb	%xmm4, %xmm0
+	pcmpeqb	%xmm5, %xmm1
+	pcmpeqb	%xmm6, %xmm2
+	pcmpeqb	%xmm7, %xmm3
+	movdqa	%xmm0, %xmm4
+	pand	%xmm1, %xmm4
+	movdqa	%xmm2, %xmm5
+	pand	%xmm3, %xmm5
+	pand	%xmm5, %xmm4
+	pmovmskb %xmm4, %eax
+	sub	$0xffff, %eax
+	.endm
+
+	.macro	sse2_kernel name, order
+	function \name
+	cmp	$16, %rdx
+	ja	.L17_\name
+	cmp	$8, %edx
+	jb	1f
+	mov	(%rdi), %rax		/* 8 to 16: two words that may overlap */
+	mov	(%rsi), %rcx
+	cmp	%rcx, %rax
+	jne	.Lwords_\name
+	mov	-8(%rdi,%rdx), %rax
+	mov	-8(%rsi,%rdx), %rcx
+	cmp	%rcx, %rax
+	jne	.Lwords_\name
+	xor	%eax, %eax
+	ret
+1:	cmp	$4, %edx
+	jb	2f
+	mov	(%rdi), %eax		/* 4 to 7 */
+	mov	(%rsi), %ecx
+	cmp	%ecx, %eax
+	jne	.Lwords_\name
+	mov	-4(%rdi,%rdx), %eax
+	mov	-4(%rsi,%rdx), %ecx
+	cmp	%ecx, %eax
+	jne	.Lwords_\name
+	xor	%eax, %eax
+	ret
+2:	mov	%edx, %eax
+	test	%edx, %edx
+	jz	3f
+	movzbl	(%rdi), %eax		/* 1 to 3: the first, the middle and the last byte */
+	movzbl	(%rsi), %ecx
+	sub	%ecx, %eax
+	jne	3f
+	mov	%edx, %r8d
+	shr	%r8d
+	movzbl	(%rdi,%r8), %eax
+	movzbl	(%rsi,%r8), %ecx
+	sub	%ecx, %eax
+	jne	3f
+	movzbl	-1(%rdi,%rdx), %eax
+	movzbl	-1(%rsi,%rdx), %ecx
+	sub	%ecx, %eax
+3:	ret
+
+	.balign	32
+.L17_\name:
+	sse2_16
+	jnz	.Lin16_\name
+	cmp	$32, %rdx
+	jbe	.Llast16_\name
+	sse2_16	16
+	jnz	.Lin32_\name
+	cmp	$64, %rdx
+	ja	.L65_\name
+	sse2_16	-32, %rdx
+	jnz	.Linlast32_\name
+.Llast16_\name:
+	sse2_16	-16, %rdx
+	jnz	.Linlast16_\name
+	ret
+
+	.balign	32
+.L65_\name:				/* r8 the last 64 bytes of a; rsi b - a; rdi the next bytes of a, aligned */
+	lea	-64(%rdi,%rdx), %r8
+	sub	%rdi, %rsi
+	add	$32, %rdi
+	and	$-16, %rdi
+	cmp	%r8, %rdi
+	jae	2f
+	.balign	32
+1:	sse2_64	movdqa
+	jnz	.Lin64_\name
+	add	$64, %rdi
+	cmp	%r8, %rdi
+	jb	1b
+2:	mov	%r8, %rdi
+	sse2_64	movdqu
+	jnz	.Lin64_\name
+	ret
+
+	.if	\order
+	.set	.Lwords_\name, words_differ
+	.balign	16
+.Linlast32_\name:
+	sub	$16, %rdx
+.Linlast16_\name:
+	tzcnt	%eax, %ecx
+	add	%rdx, %rcx
+	return_difference -16
+.Lin32_\name:
+	add	$16, %rdi
+	add	$16, %rsi
+.Lin16_\name:
+	tzcnt	%eax, %ecx
+	return_difference
+.Lin64_\name:				/* xmm0-xmm3 compared; one mask of 64 bits, and its first 0 */
+	pmovmskb %xmm0, %eax
+	pmovmskb %xmm1, %ecx
+	shl	$16, %ecx
+	or	%ecx, %eax
+	pmovmskb %xmm2, %ecx
+	pmovmskb %xmm3, %edx
+	shl	$16, %edx
+	or	%edx, %ecx
+	shl	$32, %rcx
+	or	%rcx, %rax
+	not	%rax
+	tzcnt	%rax, %rcx
+	add	%rdi, %rsi
+	return_difference
+	.else
+	.set	.Lwords_\name, differ
+	.set	.Linlast32_\name, differ
+	.set	.Linlast16_\name, differ
+	.set	.Lin32_\name, differ
+	.set	.Lin16_\name, differ
+	.set	.Lin64_\name, differ
+	.endif
+	end	\name
+	.endm
+
+	sse2_kernel memcmp_sse2, 1
+	sse2_kernel memeq_sse2, 0
+
+/* ---- AVX2, with BMI1 and BMI2 ----------------------------------------------------------------------------- */
+
+/* 32 bytes at \offset from a and b: eax 0 where equal, else its lowest set bit is the number of the first byte that differs. */
+	.macro	avx2_32 offset=0, index=
+	.ifb	\index
+	vmovdqu	\offset(%rsi), %ymm0
+	vpcmpeqb \offset(%rdi), %ymm0, %ymm0
+	.else
+	vmovdqu	\offset(%rsi,\index), %ymm0
+	vpcmpeqb \offset(%rdi,\index), %ymm0, %ymm0
+	.endif
+	vpmovmskb %ymm0, %eax
+	inc	%eax
+	.endm
+
+/* 128 bytes at a and rsi + a: ymm0-ymm3 what vpcmpeqb says of each 32; eax 0 where all are equal. */
+	.macro	avx2_128
+	vmovdqu	(%rsi,%rdi), %ymm0
+	vmovdqu	32(%rsi,%rdi), %ymm1
+	vmovdqu	64(%rsi,%rdi), %ymm2
+	vmovdqu	96(%rsi,%rdi), %ymm3
+	vpcmpeqb (%rdi), %ymm0, %ymm0
+	vpcmpeqb 32(%rdi), %ymm1, %ymm1
+	vpcmpeqb 64(%rdi), %ymm2, %ymm2
+	vpcmpeqb 96(%rdi), %ymm3, %ymm3
+	vpand	%ymm0, %ymm1, %ymm4
+	vpand	%ymm2, %ymm3, %ymm5
+	vpand	%ymm4, %ymm5, %ymm4
+	vpmovmskb %ymm4, %eax
+	inc	%eax
+	.endm
+
+	.macro	avx2_kernel name, order, slow
+	function \name
+	lea	-1(%rdx), %rcx
+	cmp	$32, %rcx
+	jae	.L33_\name
+	unless_in_page 32, \slow
+	avx2_32
+	bzhi	%edx, %eax, %eax
+	vzeroupper
+	.if	\order
+	tzcnt	%eax, %ecx
+	and	$31, %ecx		/* no difference: 32, becomes the first byte, which is equal */
+	return_difference
+	.else
+	ret
+	.endif
+
+	.balign	32
+.L33_\name:
+	test	%rdx, %rdx
+	jz	.Lzero_\name
+	avx2_32
+	jnz	.Lin32_\name
+	cmp	$64, %rdx
+	jbe	.Llast32_\name
+	avx2_32	32
+	jnz	.Lin64_\name
+	cmp	$128, %rdx
+	ja	.L129_\name
+	avx2_32	-64, %rdx
+	jnz	.Linlast64_\name
+.Llast32_\name:
+	avx2_32	-32, %rdx
+	jnz	.Linlast32_\name
+.Lequal_\name:
+	vzeroupper
+	ret
+.Lzero_\name:
+	xor	%eax, %eax
+	ret
+
+	.balign	32
+.L129_\name:				/* r8 the last 128 bytes of a; rsi b - a; rdi the next bytes of a, aligned */
+	lea	-128(%rdi,%rdx), %r8
+	sub	%rdi, %rsi
+	add	$64, %rdi
+	and	$-32, %rdi
+	cmp	%r8, %rdi
+	jae	2f
+	.balign	32
+1:	avx2_128
+	jnz	.Lin128_\name
+	sub	$-128, %rdi
+	cmp	%r8, %rdi
+	jb	1b
+2:	mov	%r8, %rdi
+	avx2_128
+	jz	.Lequal_\name
+
+	.if	\order
+.Lin128_\name:				/* ymm0-ymm3 compared; a mask of 64 bits from two of them: + 1 sets its first 0 */
+	add	%rdi, %rsi
+	vpmovmskb %ymm0, %eax
+	vpmovmskb %ymm1, %ecx
+	shl	$32, %rcx
+	or	%rax, %rcx
+	inc	%rcx
+	jnz	3f
+	add	$64, %rdi
+	add	$64, %rsi
+	vpmovmskb %ymm2, %eax
+	vpmovmskb %ymm3, %ecx
+	shl	$32, %rcx
+	or	%rax, %rcx
+	inc	%rcx
+3:	vzeroupper
+	tzcnt	%rcx, %rcx
+	return_difference
+	.balign	16
+.Linlast64_\name:
+	sub	$32, %rdx
+.Linlast32_\name:
+	vzeroupper
+	tzcnt	%eax, %ecx
+	add	%rdx, %rcx
+	return_difference -32
+.Lin64_\name:
+	add	$32, %rdi
+	add	$32, %rsi
+.Lin32_\name:
+	vzeroupper
+	tzcnt	%eax, %ecx
+	return_difference
+	.else
+.Lin128_\name:
+.Lin32_\name:
+.Lin64_\name:
+.Linlast32_\name:
+.Linlast64_\name:
+	vzeroupper			/* eax is not 0 */
+	ret
+	.endif
+	end	\name
+	.endm
+
+	avx2_kernel memcmp_avx2, 1, memcmp_sse2
+	avx2_kernel memeq_avx2, 0, memeq_sse2
+
+/* ---- AVX-512 F, BW, VL, with BMI1 and BMI2 ---------------------------------------------------------------- */
+/* Only zmm16 and higher: nothing that vzeroupper would have to clear. */
+
+/* 64 bytes at \offset from a and b, or from index + a and index + b: k1 the bytes that differ; ZF set where none does. */
+	.macro	avx512_64 offset=0, index=
+	.ifb	\index
+	vmovdqu64 \offset(%rsi), %zmm16
+	vpcmpneqb \offset(%rdi), %zmm16, %k1
+	.else
+	vmovdqu64 \offset(%rsi,\index), %zmm16
+	vpcmpneqb \offset(%rdi,\index), %zmm16, %k1
+	.endif
+	kortestq %k1, %k1
+	.endm
+
+/*
+ * 256 bytes at a and rsi + a: ZF set where all are equal, else k1 is not 0. The ternary operation 0xf6 is first | (second ^ third): one
+ * instruction for a difference and its sum with the others.
+ */
+	.macro	avx512_256
+	vmovdqu64 (%rsi,%rdi), %zmm16
+	vmovdqu64 64(%rsi,%rdi), %zmm17
+	vmovdqu64 128(%rsi,%rdi), %zmm18
+	vmovdqu64 192(%rsi,%rdi), %zmm19
+	vpxorq	(%rdi), %zmm16, %zmm16
+	vpxorq	64(%rdi), %zmm17, %zmm17
+	vpternlogq $0xf6, 128(%rdi), %zmm18, %zmm16
+	vpternlogq $0xf6, 192(%rdi), %zmm19, %zmm17
+	vporq	%zmm16, %zmm17, %zmm16
+	vptestmb %zmm16, %zmm16, %k1
+	kortestq %k1, %k1
+	.endm
+
+	.macro	avx512_kernel name, kind, order, slow
+	function \name
+	lea	-1(%rdx), %rcx
+	cmp	$64, %rcx
+	jae	.L65_\name
+	unless_in_page 64, \slow
+	window64_\kind
+
+	.balign	32
+.L65_\name:
+	test	%rdx, %rdx
+	jz	.Lzero_\name
+	avx512_64
+	jnz	.Lin64_\name
+	cmp	$128, %rdx
+	jbe	.Llast64_\name
+	avx512_64 64
+	jnz	.Lin128_\name
+	cmp	$256, %rdx
+	ja	.L257_\name
+	avx512_64 -128, %rdx
+	jnz	.Linlast128_\name
+.Llast64_\name:
+	avx512_64 -64, %rdx
+	jnz	.Linlast64_\name
+.Lzero_\name:
+	xor	%eax, %eax
+	ret
+
+	.balign	32
+.L257_\name:				/* r8 the last 256 bytes of a; rsi b - a; rdi the next bytes of a, aligned */
+	lea	-256(%rdi,%rdx), %r8
+	sub	%rdi, %rsi
+	sub	$-128, %rdi
+	and	$-64, %rdi
+	cmp	%r8, %rdi
+	jae	2f
+	.balign	32
+1:	avx512_256
+	jnz	.Lin256_\name
+	add	$256, %rdi
+	cmp	%r8, %rdi
+	jb	1b
+2:	mov	%r8, %rdi
+	avx512_256
+	jz	.Lzero_\name
+
+	.if	\order
+.Lin256_\name:
+	add	%rdi, %rsi
+	avx512_64
+	jnz	.Lin64_\name
+	avx512_64 64
+	jnz	.Lin128_\name
+	sub	$-128, %rdi
+	sub	$-128, %rsi
+	avx512_64
+	jnz	.Lin64_\name
+	avx512_64 64
+.Lin128_\name:
+	kmovq	%k1, %rcx
+	tzcnt	%rcx, %rcx
+	and	$63, %ecx		/* stays in bounds even where another thread has just made the bytes equal */
+	return_difference 64
+.Lin64_\name:
+	kmovq	%k1, %rcx
+	tzcnt	%rcx, %rcx
+	return_difference
+.Linlast128_\name:
+	sub	$64, %rdx
+.Linlast64_\name:
+	kmovq	%k1, %rcx
+	tzcnt	%rcx, %rcx
+	add	%rdx, %rcx
+	return_difference -64
+	.else
+.Lin256_\name:
+.Lin64_\name:
+.Lin128_\name:
+.Linlast64_\name:
+.Linlast128_\name:
+	mov	$1, %eax
+	ret
+	.endif
+	end	\name
+	.endm
+
+	avx512_kernel memcmp_avx512, order, 1, memcmp_sse2
+	avx512_kernel memeq_avx512, equal, 0, memeq_sse2
+
+	.section .note.GNU-stack, "", @progbits
