@@ -35,23 +35,25 @@ static inline void sha_copy(unsigned char *to, const unsigned char *from, size_t
 	typedef uint64_t u64 __attribute__((aligned(1), may_alias));
 	typedef uint32_t u32 __attribute__((aligned(1), may_alias));
 
-	if (size >= 32) {
+	if (size < 4) {
+		if (size) {
+			unsigned char a = from[0], b = from[size / 2], c = from[size - 1];
+			to[0] = a, to[size / 2] = b, to[size - 1] = c;
+		}
+	} else if (size < 8) {
+		u32 a = *(const u32 *)from, b = *(const u32 *)(from + size - 4);
+		*(u32 *)to = a, *(u32 *)(to + size - 4) = b;
+	} else if (size < 16) {
+		u64 a = *(const u64 *)from, b = *(const u64 *)(from + size - 8);
+		*(u64 *)to = a, *(u64 *)(to + size - 8) = b;
+	} else if (size < 32) {
+		v2 a = *(const v2 *)from, b = *(const v2 *)(from + size - 16);
+		*(v2 *)to = a, *(v2 *)(to + size - 16) = b;
+	} else {
 		v2 a = *(const v2 *)from, b = *(const v2 *)(from + 16);
 		v2 c = *(const v2 *)(from + size - 32), d = *(const v2 *)(from + size - 16);
 		*(v2 *)to = a, *(v2 *)(to + 16) = b;
 		*(v2 *)(to + size - 32) = c, *(v2 *)(to + size - 16) = d;
-	} else if (size >= 16) {
-		v2 a = *(const v2 *)from, b = *(const v2 *)(from + size - 16);
-		*(v2 *)to = a, *(v2 *)(to + size - 16) = b;
-	} else if (size >= 8) {
-		u64 a = *(const u64 *)from, b = *(const u64 *)(from + size - 8);
-		*(u64 *)to = a, *(u64 *)(to + size - 8) = b;
-	} else if (size >= 4) {
-		u32 a = *(const u32 *)from, b = *(const u32 *)(from + size - 4);
-		*(u32 *)to = a, *(u32 *)(to + size - 4) = b;
-	} else if (size) {
-		unsigned char a = from[0], b = from[size / 2], c = from[size - 1];
-		to[0] = a, to[size / 2] = b, to[size - 1] = c;
 	}
 }
 
