@@ -1,5 +1,6 @@
 # Makefile - builds libfastsha.so, the fastsha command, the benchmarks and the tests; `make help` lists the targets
 CC ?= gcc
+HOSTCC ?= $(CC)
 BUILD ?= build
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -17,7 +18,7 @@ PROG_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Ishim -I$(BUILD)
 
 SHIM_SRC = $(wildcard shim/*.c)
 SHIM_ASM = $(wildcard shim/*.S)
-SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o) $(SHIM_ASM:%.S=$(BUILD)/%.o)
+SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o) $(SHIM_ASM:%.S=$(BUILD)/%.o) $(BUILD)/sha1dc_kernels.o
 SHIM_LIBS =
 
 # What the targets need, as Debian packages.
@@ -38,6 +39,24 @@ $(BUILD)/shim/%.o: shim/%.c
 $(BUILD)/shim/%.o: shim/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -g -fcf-protection=full -MMD -MP -c -o $@ $<
+
+# Collision-detecting SHA-1: kernels and a table are written by a program from two data files.
+SHA1DC_GEN = $(BUILD)/sha1dc_gen
+$(SHA1DC_GEN): shim/gen/sha1dc_gen.c
+	@mkdir -p $(@D)
+	$(HOSTCC) -O1 -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -o $@ $<
+
+$(BUILD)/sha1dc_kernels.S: $(SHA1DC_GEN) shim/gen/sha1-unavoidable-conditions.tsv
+	$(SHA1DC_GEN) kernels shim/gen/sha1-unavoidable-conditions.tsv >$@ || { rm -f $@; false; }
+
+$(BUILD)/sha1dc_vectors.h: $(SHA1DC_GEN) shim/gen/sha1-disturbance-vectors.tsv
+	$(SHA1DC_GEN) vectors shim/gen/sha1-disturbance-vectors.tsv >$@ || { rm -f $@; false; }
+
+$(BUILD)/shim/sha1dc.o: $(BUILD)/sha1dc_vectors.h
+$(BUILD)/shim/sha1dc.o: CPPFLAGS += -I$(BUILD)
+
+$(BUILD)/sha1dc_kernels.o: $(BUILD)/sha1dc_kernels.S
+	$(CC) $(CPPFLAGS) -fcf-protection=full -c -o $@ $<
 
 ## make demo       git fsck with and without the library, side by side, on a real repository
 demo:

@@ -1,0 +1,44 @@
+/* sha1dc_kernels.h - between the engine of collision-detecting SHA-1 and its kernels */
+#ifndef SHA1DC_KERNELS_H
+#define SHA1DC_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A state of SHA-1 as SHA-NI keeps it: d, c, b, a; and e in the fourth word of the second vector, rotated left by 2 within the steps. */
+struct sha1dc_state {
+	uint32_t dcba[4], e[4];
+};
+
+/* What a kernel leaves of one block: the offsets are known to the generator. */
+struct sha1dc_row {
+	struct sha1dc_state ihv;            /* chaining value before the block */
+	struct sha1dc_state step56, step64; /* before these steps */
+	uint32_t mask;                      /* disturbance vectors that no condition rules out */
+	uint32_t unused[3];
+} __attribute__((aligned(16)));
+
+/*
+ * Compresses N blocks, 1 to 64, starting from rows[0].ihv: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result is set where
+ * rows[k].mask is not 0. Kernels that work across blocks need 16 readable blocks whatever N is, and N at most 16.
+ */
+typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
+
+sha1dc_kernel_fn sha1dc_avx512_ni, sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni;
+
+/*
+ * Pairs of a block and a disturbance vector that its conditions did not rule out, to be decided by recompression: a column each.
+ * m2: the block's 16 words xor the vector's; state: a to e before step 56, or 64 where the vector is tested at step 65; out: the
+ * chaining value after the block; dm: what tells the block's words from m2's at steps 56 and 57, or 64; late: ~0 where tested at step 65.
+ */
+enum { SURVIVOR_M2 = 0, SURVIVOR_STATE = 16, SURVIVOR_OUT = 21, SURVIVOR_DM = 26, SURVIVOR_LATE = 28, SURVIVOR_WORDS = 29, SURVIVORS = 16 };
+
+struct sha1dc_survivors {
+	uint32_t word[SURVIVOR_WORDS][SURVIVORS] __attribute__((aligned(64)));
+	unsigned n;
+};
+
+/* Bit k of the result is set where column k is a collision; columns from n on count for nothing. Starts at column FIRST. */
+typedef unsigned sha1dc_recompress_fn(const struct sha1dc_survivors *, unsigned first);
+
+#endif
