@@ -67,7 +67,7 @@ demo:
 # tests/test_*.c are linked with the library's objects; client_*.c are ordinary programs and preload_*.c libraries for bats files to run
 # beside libfastsha.so. What one of them needs besides: a line `$(BUILD)/tests/test_NAME: TEST_LIBS = -lcrypto`.
 TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c tests/client_*.c)) \
-	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c))
+	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c)) $(SHAPES:%=$(BUILD)/tests/git_table_%)
 TEST_LIBS =
 
 $(BUILD)/tests/test_%: tests/test_%.c $(SHIM_OBJ)
@@ -81,6 +81,12 @@ $(BUILD)/tests/client_%: tests/client_%.c
 $(BUILD)/tests/preload_%.so: tests/preload_%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fPIC -shared -MMD -MP $(LDFLAGS) -o $@ $< $(TEST_LIBS)
+
+# One source, a program for each shape of git's hash table.
+SHAPES = OLD A B C D E ODD POINTER WRONG SHORT OID
+$(SHAPES:%=$(BUILD)/tests/git_table_%): $(BUILD)/tests/git_table_%: tests/git_table.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -DSHAPE=$* $(LDFLAGS) -o $@ $<
 
 tests: all $(TESTS)
 

@@ -7,9 +7,6 @@
 #include <sys/auxv.h>
 
 /* Until every door has landed. */
-#pragma weak git_door_init
-#pragma weak libcrypto_door_init
-#pragma weak memcmp_door_init
 #pragma weak zlib_doors_init
 
 /* The environment of a process with raised privileges (AT_SECURE) says nothing: the caller may not be trusted. */
@@ -29,12 +26,9 @@ __attribute__((constructor)) static void init(void)
 		complain("FASTSHA_CPU: unknown level '%.60s' (known: generic, ssse3, avx2, avx512, each alone or with +sha); using all there is",
 			 level);
 
-	if (git_door_init)
-		git_door_init();
-	if (libcrypto_door_init)
-		libcrypto_door_init();
-	if (memcmp_door_init)
-		memcmp_door_init();
+	git_door_init();
+	libcrypto_door_init();
+	memcmp_door_init();
 	if (zlib_doors_init)
 		zlib_doors_init();
 }

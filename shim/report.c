@@ -20,8 +20,6 @@ struct door doors[DOOR_COUNT] = {
 
 bool counting;
 
-#pragma weak git_door_describe
-
 static char report_path[PATH_MAX];
 
 void door_open(enum door_id id, const char *kernel, const char *why, ...)
@@ -106,8 +104,7 @@ __attribute__((destructor)) static void report_write(void)
 
 	if (!counting)
 		return;
-	if (git_door_describe)
-		git_door_describe();
+	git_door_describe();
 	n = readlink("/proc/self/exe", program, sizeof program - 1);
 	program[n > 0 ? n : 0] = 0;
 	put(&t, "{\"pid\":%ld,\"program\":", (long)getpid());
