@@ -19,10 +19,11 @@ PROG_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Ishim -I$(BUILD)
 SHIM_SRC = $(wildcard shim/*.c)
 SHIM_ASM = $(wildcard shim/*.S)
 SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o) $(SHIM_ASM:%.S=$(BUILD)/%.o) $(BUILD)/sha1dc_kernels.o
-SHIM_LIBS =
+# The static library: nothing is needed at run time.
+SHIM_LIBS = -l:libdeflate.a
 
 # What the targets need, as Debian packages.
-BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev
+BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
 CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils openssl procps python3 shellcheck strace
 
@@ -69,6 +70,7 @@ demo:
 TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c tests/client_*.c)) \
 	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c)) $(SHAPES:%=$(BUILD)/tests/git_table_%)
 TEST_LIBS =
+$(BUILD)/tests/test_zlib: TEST_LIBS = -lz
 
 $(BUILD)/tests/test_%: tests/test_%.c $(SHIM_OBJ)
 	@mkdir -p $(@D)

@@ -1,0 +1,261 @@
+/* zlib_hooks.c - the doors to zlib: inflate of whole streams, and the checksums */
+#include <libdeflate.h>
+#include <zlib.h>
+
+#include "elf_objects.h"
+#include "fastsha.h"
+#include "inflate.h"
+
+typedef uLong checksum_function(uLong sum, const Bytef *buf, uInt len);
+typedef uLong checksum_z_function(uLong sum, const Bytef *buf, z_size_t len);
+
+/* A zlib. */
+struct zlib {
+	int (*inflate)(z_streamp strm, int flush);
+	int (*get_dictionary)(z_streamp strm, Bytef *dictionary, uInt *len); /* inflateGetDictionary, since 1.2.7.1 */
+	struct object object;
+};
+
+/*
+ * The originals, where an object that the program was started with has them: then they are what every call that gets here would have
+ * got, and stay in memory. NULL: none has, or the constructor has not run yet.
+ */
+static struct zlib first_zlib;
+static checksum_function *original_crc32, *original_adler32;
+static checksum_z_function *original_crc32_z, *original_adler32_z;
+
+/*
+ * The zlib that goes with the state in STRM where no object of the start has one. A program can have loaded several, each for the plugin
+ * that wanted it: the right one initialised the stream and put its default allocator there. It may be unloaded at any time, so nothing is
+ * remembered. False: not found.
+ */
+static bool find_zlib(struct zlib *z, z_streamp strm)
+{
+	bool found = strm && strm->zalloc && object_by_address(&z->object, (const void *)strm->zalloc);
+
+	z->inflate = found ? object_symbol(&z->object, "inflate") : NULL;
+	if (!z->inflate)
+		z->inflate = next_definition("inflate", &z->object);
+	z->get_dictionary = z->inflate ? object_symbol(&z->object, "inflateGetDictionary") : NULL;
+	return z->inflate;
+}
+
+/* ---- inflate ------------------------------------------------------------------------------------------ */
+
+/*
+ * A stream is answered when zlib would, in this one call, begin it and finish it. inflate_whole decodes it beside the stream, which stays
+ * as it is until that has succeeded; where it has not, zlib gets the call as if nothing had happened.
+ *
+ * What later calls (inflate, inflateReset, inflateCopy, inflateSync, inflateGetDictionary ...) find is zlib's own state, brought to
+ * where it would be by zlib itself, without knowledge of how it looks:
+ *
+ * 1. It reads the stream's two header bytes. After that z_stream's public fields prove what we need to know: they say that no bit is
+ *    pending and a block header is due (data_type), and that this very call started a zlib stream (adler, which only that sets to 1).
+ *    From there the rest of the input has one meaning, and inflate_whole has found it. Where they say otherwise (raw or gzip format,
+ *    bits put in with inflatePrime, a used stream with its totals set to zero), or where inflateResetKeep has kept the window of the
+ *    stream before, zlib gets the rest of the call: it has only been fed in two pieces.
+ * 2. It reads a stored block of one byte in place of the real ones, and that block's check value. Like after the real ones it is done, has
+ *    nothing pending, keeps no window (of a stream that ends in its first call it never does), and has checked the data or not, as
+ *    inflateValidate says.
+ */
+enum {
+	MIN_OUT = 64,       /* room for less: zlib is as fast */
+	MIN_IN = 12,
+	BLOCK_DUE = 128,    /* in data_type: the next bit starts a block; with nothing else set, it is at a byte boundary */
+	MAX_RATIO = 8,      /* without Z_FINISH, room for more than this times the input: there is more input to come */
+	WASTE_MAX = 1 << 18,
+	WASTE_REGAINED = 64,
+};
+
+/* A value that zlib, whose check values have 32 bits, never leaves in adler. */
+#define NOT_SET ((uLong)1 << 32)
+
+static bool inflate_open;
+
+/*
+ * How many bytes may still be decoded in vain. Programs whose streams do not fit into their buffers would have the first piece of each
+ * decoded twice: what that costs is bounded by what was gained, plus WASTE_MAX. Threads may lose each other's updates: it is an estimate.
+ */
+_Atomic int inflate_waste_left = WASTE_MAX;
+
+static void waste_add(int n)
+{
+	int left = atomic_load_explicit(&inflate_waste_left, memory_order_relaxed);
+
+	if (n < 0 || left < WASTE_MAX)
+		atomic_store_explicit(&inflate_waste_left, left + n, memory_order_relaxed);
+}
+
+static int feed(const struct zlib *z, z_streamp strm, const void *in, uInt in_size, void *out, uInt out_size, int flush)
+{
+	strm->next_in = (z_const Bytef *)in;
+	strm->avail_in = in_size;
+	strm->next_out = out;
+	strm->avail_out = out_size;
+	return z->inflate(strm, flush);
+}
+
+/* A call that inflate_fits has let through. */
+static int inflate_here(const struct zlib *z, z_streamp strm, int flush)
+{
+	z_const Bytef *in = strm->next_in;
+	Bytef *out = strm->next_out;
+	const uInt avail_in = strm->avail_in, avail_out = strm->avail_out;
+	size_t used, made;
+	uint32_t check;
+
+	if (!inflate_whole(in, avail_in, out, avail_out, &used, &made, &check) || !made) {
+		unsigned in_vain = avail_in < avail_out / 4 ? 4 * avail_in : avail_out;
+		waste_add(in_vain < WASTE_MAX / 8 ? -(int)in_vain : -WASTE_MAX / 8);
+		return z->inflate(strm, flush);
+	}
+
+	uLong adler = strm->adler;
+	int data_type = strm->data_type;
+	strm->adler = NOT_SET;
+	strm->data_type = 0;
+	int result = feed(z, strm, in, 2, out, avail_out, Z_NO_FLUSH);
+	uInt window = 1;
+	if (unlikely(result != Z_OK || strm->total_in != 2 || strm->total_out || strm->adler != 1 || strm->data_type != BLOCK_DUE ||
+		     z->get_dictionary(strm, NULL, &window) != Z_OK || window)) {
+		if (strm->adler == NOT_SET)
+			strm->adler = adler;
+		strm->avail_in += avail_in - 2;
+		if (result != Z_OK) {
+			if (result == Z_STREAM_ERROR)
+				strm->data_type = data_type;
+			return result;
+		}
+		result = z->inflate(strm, flush);
+		/* Z_BUF_ERROR: no progress; but there was, two bytes. */
+		return result == Z_BUF_ERROR && flush != Z_FINISH ? Z_OK : result;
+	}
+
+	static const uint8_t block[] = {1, 1, 0, 0xfe, 0xff, 'a', 0, 0x62, 0, 0x62};
+	uint8_t scratch[1];
+	strm->adler = NOT_SET;
+	result = feed(z, strm, block, sizeof(block), scratch, sizeof(scratch), flush);
+	strm->adler = strm->adler == NOT_SET ? 1 : check;
+	strm->next_in = in + used;
+	strm->avail_in = avail_in - used;
+	strm->next_out = out + made;
+	strm->avail_out = avail_out - made;
+	strm->total_in = used;
+	strm->total_out = made;
+	waste_add(made < WASTE_MAX / 8 ? made : WASTE_MAX / 8);
+	count_served(DOOR_INFLATE, used);
+	return result;
+}
+
+/* Is the call worth trying? Nothing here must be right for the answer to be right. */
+static inline bool inflate_fits(const z_stream *strm, int flush)
+{
+	if (!strm || strm->total_in || strm->total_out || strm->avail_out < MIN_OUT || strm->avail_in < MIN_IN || !strm->next_in || !strm->next_out)
+		return false;
+	if (flush != Z_FINISH && ((flush != Z_NO_FLUSH && flush != Z_SYNC_FLUSH) || strm->avail_out / MAX_RATIO > strm->avail_in))
+		return false;
+	/*
+	 * A zlib header with a window of 32 KiB (what every compressor writes unless told otherwise: a zlib that limits distances to a smaller
+	 * window when built with INFLATE_STRICT then has nothing to limit), without a preset dictionary.
+	 */
+	if (strm->next_in[0] != 0x78 || strm->next_in[1] & 0x20)
+		return false;
+	if (unlikely(atomic_load_explicit(&inflate_waste_left, memory_order_relaxed) <= 0)) {
+		waste_add(WASTE_REGAINED);
+		return false;
+	}
+	return true;
+}
+
+/* Allocators other than zlib's own may watch. Zlib's own is in the object that has zlib. */
+static inline bool default_allocator(const z_stream *strm)
+{
+	static _Atomic(alloc_func) known;
+
+	if (likely(strm->zalloc == atomic_load_explicit(&known, memory_order_relaxed)))
+		return true;
+	if (!object_maps(&first_zlib.object, (const void *)strm->zalloc, 1, PF_X))
+		return false;
+	atomic_store_explicit(&known, strm->zalloc, memory_order_relaxed);
+	return true;
+}
+
+EXPORT int inflate(z_streamp strm, int flush)
+{
+	if (likely(first_zlib.inflate)) {
+		if (inflate_open && inflate_fits(strm, flush) && default_allocator(strm))
+			return inflate_here(&first_zlib, strm, flush);
+		return first_zlib.inflate(strm, flush);
+	}
+
+	struct zlib z;
+	if (!find_zlib(&z, strm))
+		return Z_STREAM_ERROR;
+	if (inflate_open && z.get_dictionary && inflate_fits(strm, flush) && object_maps(&z.object, (const void *)strm->zalloc, 1, PF_X))
+		return inflate_here(&z, strm, flush);
+	return z.inflate(strm, flush);
+}
+
+/* ---- Checksums ---------------------------------------------------------------------------------------- */
+
+/* Shorter input goes to the original, where there is one: a call of ours costs as much. */
+static size_t crc32_min = SIZE_MAX, adler32_min = SIZE_MAX;
+enum { CRC32_MIN = 64, ADLER32_MIN = 64 };
+
+EXPORT uLong crc32(uLong crc, const Bytef *buf, uInt len)
+{
+	if (len < crc32_min && original_crc32)
+		return original_crc32(crc, buf, len);
+	count_served(DOOR_CHECKSUM, len);
+	return libdeflate_crc32(crc, buf, len);
+}
+
+EXPORT uLong crc32_z(uLong crc, const Bytef *buf, z_size_t len)
+{
+	if (len < crc32_min && original_crc32_z)
+		return original_crc32_z(crc, buf, len);
+	count_served(DOOR_CHECKSUM, len);
+	return libdeflate_crc32(crc, buf, len);
+}
+
+EXPORT uLong adler32(uLong adler, const Bytef *buf, uInt len)
+{
+	if (len < adler32_min && original_adler32)
+		return original_adler32(adler, buf, len);
+	count_served(DOOR_CHECKSUM, len);
+	return libdeflate_adler32(adler, buf, len);
+}
+
+EXPORT uLong adler32_z(uLong adler, const Bytef *buf, z_size_t len)
+{
+	if (len < adler32_min && original_adler32_z)
+		return original_adler32_z(adler, buf, len);
+	count_served(DOOR_CHECKSUM, len);
+	return libdeflate_adler32(adler, buf, len);
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------ */
+
+void zlib_doors_init(void)
+{
+	first_zlib.inflate = next_definition("inflate", &first_zlib.object);
+	first_zlib.get_dictionary = next_definition("inflateGetDictionary", NULL);
+	original_crc32 = next_definition("crc32", NULL);
+	original_crc32_z = next_definition("crc32_z", NULL);
+	original_adler32 = next_definition("adler32", NULL);
+	original_adler32_z = next_definition("adler32_z", NULL);
+
+	const char *(*version)(void) = next_definition("zlibVersion", NULL);
+	const char *which = version ? version() : "whichever is loaded later";
+	if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !first_zlib.get_dictionary) {
+		door_close(DOOR_INFLATE, "zlib %s has no inflateGetDictionary: older than 1.2.8", which);
+	} else if (doors[DOOR_INFLATE].wanted) {
+		inflate_open = true;
+		door_open(DOOR_INFLATE, inflate_kernel_name(), "zlib: %s", which);
+	}
+	if (doors[DOOR_CHECKSUM].wanted) {
+		crc32_min = CRC32_MIN;
+		adler32_min = ADLER32_MIN;
+		door_open(DOOR_CHECKSUM, "libdeflate", "zlib: %s", which);
+	}
+}
