@@ -44,7 +44,8 @@ assert_served() {
 	local bytes
 	bytes=$(door_sum "$1" bytes)
 	if [ "${bytes:-0}" -lt "${2:-1}" ]; then
-		fail "door $1 served ${bytes:-no} bytes, expected at least ${2:-1}. Report: $(cat "${REPORT:-$BATS_TEST_TMPDIR/report}" 2>&1)"
+		fail "door $1 served ${bytes:-no} bytes, expected at least ${2:-1}. Report, its first lines:
+$(head -c 2000 "${REPORT:-$BATS_TEST_TMPDIR/report}" 2>&1)"
 	fi
 }
 
