@@ -11,7 +11,7 @@ bool object_maps(const struct object *o, const void *address, size_t size, unsig
 		const ElfW(Phdr) *p = &o->phdr[i];
 		uintptr_t start = o->base + p->p_vaddr;
 
-		if (p->p_type == PT_LOAD && (p->p_flags & flags) == flags && at >= start && at - start <= p->p_memsz &&
+		if (p->p_type == PT_LOAD && (p->p_flags & flags) == flags && at >= start && at - start < p->p_memsz &&
 		    size <= p->p_memsz - (at - start))
 			return true;
 	}

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
-/* Until every door has landed. */
-#pragma weak zlib_doors_init
-
 /* The environment of a process with raised privileges (AT_SECURE) says nothing: the caller may not be trusted. */
 static const char *setting(const char *name)
 {
@@ -29,6 +26,5 @@ __attribute__((constructor)) static void init(void)
 	git_door_init();
 	libcrypto_door_init();
 	memcmp_door_init();
-	if (zlib_doors_init)
-		zlib_doors_init();
+	zlib_doors_init();
 }
