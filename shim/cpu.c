@@ -39,9 +39,8 @@ struct leaves {
 /* glibc's record honours GLIBC_TUNABLES and XCR0. False where this glibc has none. */
 static bool read_glibc(struct leaves *l)
 {
-	struct object ld;
 	const struct glibc_leaf *(*leaf)(unsigned);
-	void *symbol = object_by_soname(&ld, "ld-linux-x86-64.so.2") ? object_symbol(&ld, "__x86_get_cpuid_feature_leaf") : NULL;
+	void *symbol = next_definition("__x86_get_cpuid_feature_leaf", NULL);
 
 	if (!symbol)
 		return false;
