@@ -22,13 +22,25 @@ SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o) $(SHIM_ASM:%.S=$(BUILD)/%.o) $(BUILD)/sh
 # The static library: nothing is needed at run time.
 SHIM_LIBS = -l:libdeflate.a
 
+# The command. Linked statically with musl where musl-tools is installed: `fastsha run` starts in 0.4 ms then, in 1.7 ms with glibc.
+VERSION ?= 1.0
+CLI_CC ?= $(if $(shell command -v musl-gcc),musl-gcc -static,$(CC))
+CLI_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -DLIBDIR='"$(LIBDIR)"' -DVERSION='"$(VERSION)"'
+CLI = $(BUILD)/fastsha $(BUILD)/fastsha-probe $(BUILD)/fastsha-bench
+CLI_OBJ = $(patsubst cli/%.c,$(BUILD)/cli/%.o,$(filter-out cli/probe.c cli/bench.c,$(wildcard cli/*.c)))
+# `fastsha bench` compares the kernels, without the doors, with these libraries, each where it is installed.
+BENCH_PEERS = $(shell pkg-config --exists $(1) 2>/dev/null && echo -DHAVE_$(2) && pkg-config $(3) $(1))
+BENCH_CFLAGS = $(call BENCH_PEERS,libcrypto,LIBCRYPTO,--cflags) $(call BENCH_PEERS,botan-2,BOTAN,--cflags) $(call BENCH_PEERS,librhash,RHASH,--cflags)
+BENCH_LIBS = $(call BENCH_PEERS,libcrypto,LIBCRYPTO,--libs) $(call BENCH_PEERS,botan-2,BOTAN,--libs) $(call BENCH_PEERS,librhash,RHASH,--libs)
+KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu elf_objects) $(BUILD)/sha1dc_kernels.o
+
 # What the targets need, as Debian packages.
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
 CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils openssl procps python3 shellcheck strace
 
-## make            the library, build/libfastsha.so
-all: $(BUILD)/libfastsha.so
+## make            the library, build/libfastsha.so, and the command, build/fastsha
+all: $(BUILD)/libfastsha.so $(CLI)
 
 $(BUILD)/libfastsha.so: $(SHIM_OBJ) shim/exports.map
 	$(CC) $(CFLAGS) $(SHIM_LDFLAGS) $(LDFLAGS) -o $@ $(SHIM_OBJ) $(SHIM_LIBS)
@@ -58,6 +70,20 @@ $(BUILD)/shim/sha1dc.o: CPPFLAGS += -I$(BUILD)
 
 $(BUILD)/sha1dc_kernels.o: $(BUILD)/sha1dc_kernels.S
 	$(CC) $(CPPFLAGS) -fcf-protection=full -c -o $@ $<
+
+$(BUILD)/fastsha: $(CLI_OBJ)
+	$(CLI_CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ)
+
+$(BUILD)/cli/%.o: cli/%.c
+	@mkdir -p $(@D)
+	$(CLI_CC) $(CPPFLAGS) $(CFLAGS) $(CLI_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/fastsha-probe: cli/probe.c bench/cycles.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(CLI_CFLAGS) $(LDFLAGS) -o $@ $<
+
+$(BUILD)/fastsha-bench: cli/bench.c cli/common.c cli/plot.c cli/cli.h cli/plot.h bench/cycles.h $(KERNEL_OBJ)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(CLI_CFLAGS) -Ishim $(BENCH_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(BENCH_LIBS)
 
 ## make demo       git fsck with and without the library, side by side, on a real repository
 demo:
@@ -128,4 +154,4 @@ help:
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
 .PHONY: all demo tests check check-long bench install uninstall clean help
--include $(SHIM_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)
+-include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)
