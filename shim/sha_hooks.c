@@ -23,7 +23,7 @@ struct sha256_ctx {
 };
 
 /* Where the door is open the processor has SHA-NI: on others libcrypto's own AVX2 and SSSE3 code is as good as any. */
-#define KERNELS "sha1_ni sha256_ni"
+#define KERNELS "sha1_ni+sha256_ni"
 
 static uint64_t bit_count(const uint32_t bits[2])
 {
