@@ -4,7 +4,7 @@
 
 set -u
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-BUILD=${BUILD:-$ROOT/build}
+BUILD=$(realpath -m "${BUILD:-$ROOT/build}")
 LIB=$BUILD/libfastsha.so
 AB_DIR=$(mktemp -d "${TMPDIR:-/tmp}/fastsha-ab.XXXXXX")
 trap 'rm -rf "$AB_DIR"' EXIT
@@ -39,13 +39,11 @@ ab_wanted() {
 	[[ $AB_ONLY == *" $1 "* ]]
 }
 
-# ab_doors REPORT: the doors that served, with the bytes of all processes.
+# ab_doors REPORT: the doors that served, with the bytes of all processes, the most first.
 ab_doors() {
-	grep -o '"name":"[^}]*"state":"on"[^}]*' "$1" |
-		sed -n 's/"name":"\([a-z]*\)".*"kernel":"\([^"]*\)".*"bytes":\([0-9]*\).*/\1 \2 \3/p' |
-		awk '{ if (!($1 in bytes)) order[++n] = $1; bytes[$1] += $3; kernel[$1] = $2 }
-			END { for (i = 1; i <= n; i++) if (bytes[order[i]]) printf "%s%s %.1f MB", (k++ ? ", " : ""), order[i], bytes[order[i]] / 1e6
-				print "" }'
+	grep -o '"name":"[^}]*"state":"on"[^}]*' "$1" | sed -n 's/"name":"\([a-z]*\)".*"bytes":\([0-9]*\).*/\1 \2/p' |
+		awk '{ bytes[$1] += $2 } END { for (door in bytes) if (bytes[door]) printf "%s %.1f MB\n", door, bytes[door] / 1e6 }' |
+		sort -k2 -rn | sed -n 'H; ${ x; s/\n/, /g; s/^, //; p; }'
 }
 
 # ab_run SIDE CMD...: one run, with the hook ab_prepare, where a script defines one, before it. Its output goes to $AB_DIR/SIDE.out and .err,
@@ -62,17 +60,21 @@ ab_run() {
 	microseconds=$((${EPOCHREALTIME/./} - ${start/./}))
 }
 
-# ab_pairs CMD...: AB_RUNS pairs of runs, in random order within each pair, to $AB_DIR/times: "stock preloaded" in microseconds.
+# ab_pair CMD...: one run of each side, in random order, to the variables `stock` and `preloaded`, in microseconds.
+ab_pair() {
+	local side sides=(stock preloaded)
+	((RANDOM & 1)) || sides=(preloaded stock)
+	for side in "${sides[@]}"; do
+		ab_run "$side" "$@"
+		printf -v "$side" %d "$microseconds"
+	done
+}
+
+# ab_pairs CMD...: AB_RUNS pairs to $AB_DIR/times, one a line.
 ab_pairs() {
-	local stock preloaded
+	local i stock preloaded
 	for ((i = 0; i < AB_RUNS; i++)); do
-		if ((RANDOM & 1)); then
-			ab_run stock "$@" && stock=$microseconds
-			ab_run preloaded "$@" && preloaded=$microseconds
-		else
-			ab_run preloaded "$@" && preloaded=$microseconds
-			ab_run stock "$@" && stock=$microseconds
-		fi
+		ab_pair "$@"
 		echo "$stock $preloaded"
 	done >"$AB_DIR/times"
 }
@@ -107,12 +109,11 @@ ab_time() {
 	fi
 }
 
-# ab NAME CMD...: one row. Refuses to time commands whose output or exit code differ, or where no door served. Variables: AB_INPUT, a file for
-# standard input; AB_DOOR, the door that must have served (git; any where empty); ab_prepare, a function to run before every run.
-ab() {
-	local name=$1 code_stock doors a b ratio low high
+# ab_compare NAME CMD...: runs both sides once, and gives up where output or exit code differ or where no bytes went through the door
+# AB_DOOR (git; any where empty). The doors that served go to the variable `doors`.
+ab_compare() {
+	local name=$1 code_stock
 	shift
-	ab_wanted "$name" || return 0
 	ab_run stock "$@"
 	code_stock=$code
 	rm -f "$AB_DIR/report"
@@ -121,7 +122,16 @@ ab() {
 	cmp "$AB_DIR/stock.out" "$AB_DIR/preloaded.out" || ab_die "$name: the outputs differ"
 	cmp "$AB_DIR/stock.err" "$AB_DIR/preloaded.err" || ab_die "$name: what is printed on standard error differs"
 	doors=$(ab_doors "$AB_DIR/report")
-	[[ $doors == *"${AB_DOOR-git} "* ]] || ab_die "$name: no bytes through the door '${AB_DOOR-git}': $(cat "$AB_DIR/report" 2>&1)"
+	[[ $doors == *"${AB_DOOR-git} "* ]] || ab_die "$name: no bytes through the door '${AB_DOOR-git}': $(head -c 2000 "$AB_DIR/report" 2>&1)"
+}
+
+# ab NAME CMD...: one row of the table, after ab_compare. AB_INPUT, where set, is a file for standard input; ab_prepare, where defined, runs
+# before every run.
+ab() {
+	local name=$1 doors a b ratio low high
+	shift
+	ab_wanted "$name" || return 0
+	ab_compare "$name" "$@"
 	ab_pairs "$@"
 	if [ -z "${ab_header-}" ]; then
 		ab_header=printed

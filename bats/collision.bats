@@ -81,7 +81,7 @@ lives() {
 			grep -q '^fatal: SHA-1 appears to be part of a collision attack: ' stock.err
 		done
 	done
-	assert_served git 1000000
+	assert_served git 400000
 }
 
 @test "collisions are found when the context is cloned in the middle" {

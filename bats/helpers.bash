@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034 # what it sets is for the test files
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-BUILD=${BUILD:-$ROOT/build}
+BUILD=$(realpath -m "${BUILD:-$ROOT/build}")
 LIB=$BUILD/libfastsha.so
 export BUILD
 

@@ -4,7 +4,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 format=${1:-sha1}
-repo=${2:-${BUILD:-$root/build}/repo-$format.git}
+repo=$(realpath -m "${2:-${BUILD:-$root/build}/repo-$format.git}")
 mkdir -p "$(dirname "$repo")"
 
 # Two test files may ask at once: the first one makes it.

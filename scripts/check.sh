@@ -3,8 +3,8 @@
 # check.sh NAME... runs only these (git.bats, test_sha1, shellcheck). A test program exits 0 for passed, 77 for skipped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-export BUILD=${BUILD:-$PWD/build}
-case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+BUILD=$(realpath -m "${BUILD:-build}")
+export BUILD
 
 # Needs other systems' packages or git's source: they have make targets of their own.
 own_target=' distros.bats git-suite.bats '

@@ -40,7 +40,6 @@ struct image {
 	uintptr_t relro, relro_end;
 	struct {
 		uintptr_t start, end;
-		unsigned flags;
 	} load[16];
 	size_t loads;
 };
@@ -59,24 +58,51 @@ static int describe_main(struct dl_phdr_info *info, size_t size, void *data)
 			image->relro_end = start + ph->p_memsz;
 		} else if (ph->p_type == PT_LOAD && image->loads < 16) {
 			image->load[image->loads].start = start;
-			image->load[image->loads].end = start + ph->p_memsz;
-			image->load[image->loads++].flags = ph->p_flags;
+			image->load[image->loads++].end = start + ph->p_memsz;
 		}
 	}
 	return 1; /* the first object is the main program */
 }
 
-static unsigned flags_at(const struct image *image, uintptr_t address)
+/* Does the address lie in the main program? */
+static int in_image(const struct image *image, uintptr_t address)
 {
 	for (size_t i = 0; i < image->loads; i++)
 		if (address >= image->load[i].start && address < image->load[i].end)
-			return image->load[i].flags;
+			return 1;
 	return 0;
+}
+
+struct code_query {
+	uintptr_t address;
+	int found;
+};
+
+static int code_in(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct code_query *query = data;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_X && query->address - info->dlpi_addr - ph->p_vaddr < ph->p_memsz)
+			query->found = 1;
+	}
+	return query->found;
+}
+
+/* Does a function lie there, in whatever object? */
+static int is_code(uintptr_t address)
+{
+	struct code_query query = { address, 0 };
+
+	return dl_iterate_phdr(code_in, &query);
 }
 
 static int is_sha1_row(const struct image *image, const uintptr_t *word)
 {
-	return flags_at(image, (uintptr_t)word) && flags_at(image, word[0]) && !strcmp((const char *)word[0], "sha1") &&
+	return in_image(image, (uintptr_t)word) && in_image(image, word[0]) && !strcmp((const char *)word[0], "sha1") &&
 	       word[1] == 0x73686131 && word[2] == 20 && word[3] == 40 && word[4] == 64;
 }
 
@@ -95,7 +121,7 @@ static void find_row(void)
 		give_up("no row \"sha1\" in the main program");
 
 	f = word + 5;
-	while (flags_at(&image, f[functions]) & PF_X)
+	while (is_code(f[functions]))
 		functions++;
 	/* 3: init, update, final. 4: with clone. 5, 6: with final_oid (and discard). 10: followed by the unsafe five. */
 	if (getenv("COLLIDE_ROW")) {
