@@ -37,8 +37,7 @@ static const void *dynamic_pointer(const struct object *o, ElfW(Addr) value)
 /* Fills in OBJECT. Headers that are not to be trusted give an object without symbols. */
 static void describe(struct object *o, const struct dl_phdr_info *info)
 {
-	const ElfW(Dyn) *dyn = NULL;
-	size_t dyns = 0;
+	const ElfW(Dyn) *dyn;
 	ElfW(Addr) symtab = 0, strtab = 0, hash = 0, versym = 0;
 	size_t soname = SIZE_MAX;
 
@@ -48,14 +47,15 @@ static void describe(struct object *o, const struct dl_phdr_info *info)
 		const void *start = (const void *)(o->base + p->p_vaddr);
 
 		if (p->p_type == PT_DYNAMIC && object_maps(o, start, p->p_memsz, PF_R)) {
-			dyn = start;
-			dyns = p->p_memsz / sizeof *dyn;
+			o->dynamic = start;
+			o->dynamics = p->p_memsz / sizeof *dyn;
 		} else if (p->p_type == PT_GNU_RELRO && object_maps(o, start, p->p_memsz, PF_R)) {
 			o->relro = (uintptr_t)start;
 			o->relro_end = o->relro + p->p_memsz;
 		}
 	}
-	for (size_t i = 0; i < dyns && dyn[i].d_tag != DT_NULL; i++) {
+	dyn = o->dynamic;
+	for (size_t i = 0; i < o->dynamics && dyn[i].d_tag != DT_NULL; i++) {
 		switch (dyn[i].d_tag) {
 		case DT_SYMTAB:
 			symtab = dyn[i].d_un.d_ptr;
@@ -80,6 +80,9 @@ static void describe(struct object *o, const struct dl_phdr_info *info)
 			break;
 		case DT_FLAGS:
 			o->symbolic |= !!(dyn[i].d_un.d_val & DF_SYMBOLIC);
+			break;
+		case DT_FLAGS_1:
+			o->nodelete = dyn[i].d_un.d_val & DF_1_NODELETE;
 			break;
 		}
 	}
@@ -170,6 +173,13 @@ struct search {
 /* An address in this library. */
 static const char own_anchor[1];
 
+static const char *file_name(const struct object *o)
+{
+	const char *slash = strrchr(o->path, '/');
+
+	return slash ? slash + 1 : o->path;
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *s = data;
@@ -182,7 +192,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 	if (s->address)
 		return object_maps(o, s->address, 1, PF_R);
 	if (s->soname)
-		return o->soname && strcmp(o->soname, s->soname) == 0;
+		return strcmp(o->soname ? o->soname : file_name(o), s->soname) == 0;
 	if (!s->passed_own) {
 		s->passed_own = object_maps(o, own_anchor, 1, PF_R);
 		return 0;
@@ -232,4 +242,29 @@ void *next_definition(const char *name, struct object *owner)
 
 	/* What dlsym would do, without its 50 microseconds: the resolver of an IFUNC takes no argument and returns the function. */
 	return ELF64_ST_TYPE(s.entry->st_info) == STT_GNU_IFUNC ? ((void *(*)(void))definition)() : definition;
+}
+
+void *scope_definition(const struct object *from, const char *name, struct object *owner)
+{
+	const char *needed[64]; /* the libraries in breadth-first order, as far as they are known */
+	size_t n = 0;
+	void *definition;
+
+	*owner = *from;
+	for (size_t next = 0; !(definition = object_symbol(owner, name)); next++) {
+		for (size_t i = 0; owner->strtab && i < owner->dynamics && owner->dynamic[i].d_tag != DT_NULL; i++) {
+			const char *library = owner->dynamic[i].d_tag == DT_NEEDED ? string_at(owner, owner->dynamic[i].d_un.d_val) : NULL;
+			bool known = !library;
+
+			for (size_t k = 0; k < n && !known; k++)
+				known = strcmp(needed[k], library) == 0;
+			if (!known && n < sizeof needed / sizeof *needed)
+				needed[n++] = library;
+		}
+		while (next < n && !object_by_soname(owner, needed[next]))
+			next++;
+		if (next == n)
+			return NULL;
+	}
+	return definition;
 }

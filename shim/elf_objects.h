@@ -21,7 +21,10 @@ struct object {
 	size_t strsz;
 	const uint32_t *gnu_hash; /* NULL: none */
 	const uint16_t *versym;   /* NULL: no versions */
+	const ElfW(Dyn) *dynamic; /* dynamics entries of the dynamic section */
+	size_t dynamics;
 	bool symbolic;            /* linked with -Bsymbolic: its own references cannot be interposed */
+	bool nodelete;            /* never unloaded, nor what it needs */
 };
 
 /* The main program. */
@@ -41,6 +44,12 @@ void *object_symbol(const struct object *, const char *name);
  * (OWNER may be NULL). NULL: none is loaded. An IFUNC is resolved through dlsym. Safe before the constructor has run.
  */
 void *next_definition(const char *name, struct object *owner);
+
+/*
+ * The definition of NAME that a plugin finds by itself: in FROM or in the libraries that it needs, breadth first, and the object that has it.
+ * NULL: none of them has one that is no IFUNC.
+ */
+void *scope_definition(const struct object *from, const char *name, struct object *owner);
 
 /* Where [ADDRESS, ADDRESS + SIZE) lies: in a loaded segment of the object with at least FLAGS (PF_R, PF_X, PF_W)? */
 bool object_maps(const struct object *, const void *address, size_t size, unsigned flags);

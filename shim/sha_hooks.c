@@ -1,4 +1,5 @@
 /* sha_hooks.c - the door to libcrypto's SHA-1 and SHA-256: its exported functions, and its dispatch tables where those are not interposed */
+#include "callers.h"
 #include "elf_objects.h"
 #include "fastsha.h"
 #include "relro.h"
@@ -128,8 +129,11 @@ static const struct {
 /* What the constructor has decided: nothing yet, to leave all to the originals, to serve. */
 static _Atomic enum { UNDECIDED, CLOSED, OPEN } door;
 
-/* Whether an object that the program was started with has these functions. */
-static bool from_start;
+/*
+ * What answers each function where an object that the program was started with has it: that is what everybody gets, and stays in memory.
+ * NULL: none has; then it depends on who calls.
+ */
+static _Atomic(void *) targets[FUNCTIONS];
 
 /* ---- Dispatch tables --------------------------------------------------------------------------------------- */
 
@@ -178,12 +182,14 @@ static void open_tables(const struct object *libcrypto)
  */
 static bool open_libcrypto(void)
 {
-	static atomic_flag done = ATOMIC_FLAG_INIT;
+	static atomic_bool done;
 	struct object libcrypto;
 
+	if (atomic_load_explicit(&done, memory_order_relaxed))
+		return true;
 	if (!object_by_soname(&libcrypto, "libcrypto.so.3") && !object_by_soname(&libcrypto, "libcrypto.so.1.1"))
 		return false;
-	if (atomic_flag_test_and_set(&done))
+	if (atomic_exchange(&done, true))
 		return true;
 	if (libcrypto.symbolic)
 		open_tables(&libcrypto);
@@ -194,69 +200,18 @@ static bool open_libcrypto(void)
 
 /* ---- Who answers a call ---------------------------------------------------------------------------------- */
 
-/*
- * Other libraries export the same names with other contexts, and all their calls arrive here. The first definition in search order would have
- * answered, and only for libcrypto's do we step in. A plugin, though, finds its own where no object that the program was started with has
- * one: so the answer depends on who calls. It is kept for each calling object, in a table that only grows, and a call costs a comparison of
- * its return address.
- */
-struct caller {
-	uintptr_t start;
-	_Atomic uintptr_t size; /* start and size: the object in memory */
-	_Atomic(void *) target[FUNCTIONS]; /* NULL: not asked for yet */
-};
-
-static struct caller callers[16 + 1]; /* the first one of size 0 ends the list */
-static atomic_flag caller_lock = ATOMIC_FLAG_INIT;
-
 static bool is_libcrypto(const struct object *o)
 {
 	return o->soname && (strcmp(o->soname, "libcrypto.so.3") == 0 || strcmp(o->soname, "libcrypto.so.1.1") == 0);
 }
 
-static inline struct caller *find_caller(uintptr_t address)
+/* Other libraries export the same names with other contexts: only for libcrypto's do we step in. */
+static void *choose(unsigned f, void *definition, const struct object *owner)
 {
-	for (struct caller *c = callers;; c++) {
-		uintptr_t size = atomic_load_explicit(&c->size, memory_order_acquire);
-
-		if (likely(address - c->start < size))
-			return c;
-		if (!size)
-			return NULL;
-	}
-}
-
-/* Takes note of TARGET. Not where another thread is just doing so, or the table is full: then the next call asks again. */
-static void remember(const struct object *o, uintptr_t address, enum function f, void *target)
-{
-	if (atomic_flag_test_and_set_explicit(&caller_lock, memory_order_acquire))
-		return;
-
-	struct caller *c = find_caller(address);
-
-	if (!c) {
-		uintptr_t start = UINTPTR_MAX, end = 0;
-
-		for (c = callers; c->size; c++)
-			;
-		for (size_t i = 0; i < o->phnum; i++) {
-			uintptr_t at = o->base + o->phdr[i].p_vaddr;
-
-			if (o->phdr[i].p_type != PT_LOAD)
-				continue;
-			start = at < start ? at : start;
-			end = at + o->phdr[i].p_memsz > end ? at + o->phdr[i].p_memsz : end;
-		}
-		if (c < &callers[sizeof callers / sizeof *callers - 1]) {
-			c->start = start;
-			atomic_store_explicit(&c->size, end - start, memory_order_release);
-		} else {
-			c = NULL;
-		}
-	}
-	if (c)
-		atomic_store_explicit(&c->target[f], target, memory_order_relaxed);
-	atomic_flag_clear_explicit(&caller_lock, memory_order_release);
+	if (door != OPEN || !is_libcrypto(owner))
+		return definition;
+	open_libcrypto();
+	return functions[f].ours;
 }
 
 /* What a call finds that would have found nothing without us: a weak reference. Fails, in the way of libcrypto's functions. */
@@ -265,35 +220,12 @@ static int nobody(void)
 	return 0;
 }
 
-static __attribute__((noinline, cold)) void *find_target(enum function f, uintptr_t address)
+static __attribute__((noinline, cold)) void *late_target(enum function f, const void *caller)
 {
-	struct object caller, owner;
-	bool known = object_by_address(&caller, (void *)address);
-	void *target = known && !from_start ? object_symbol(&caller, functions[f].name) : NULL;
+	void *target = door == UNDECIDED ? next_definition(functions[f].name, NULL) :
+					   caller_target(CALLERS_SHA + f, functions[f].name, caller, choose);
 
-	if (target)
-		owner = caller;
-	else
-		target = next_definition(functions[f].name, &owner);
-	if (!target)
-		return nobody;
-	if (door == UNDECIDED)
-		return target;
-	if (door == OPEN && is_libcrypto(&owner)) {
-		target = functions[f].ours;
-		open_libcrypto();
-	}
-	if (known)
-		remember(&caller, address, f, target);
-	return target;
-}
-
-/* The function to call for F, called from ADDRESS; NULL: ask find_target. */
-static inline void *target(enum function f, const void *address)
-{
-	struct caller *c = find_caller((uintptr_t)address);
-
-	return c ? atomic_load_explicit(&c->target[f], memory_order_relaxed) : NULL;
+	return target ? target : nobody;
 }
 
 typedef int update_function(void *ctx, const void *data, size_t size);
@@ -302,30 +234,30 @@ typedef void transform_function(void *ctx, const unsigned char *block);
 
 #define CALLER __builtin_return_address(0)
 
-static __attribute__((noinline, cold)) int first_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
+static __attribute__((noinline, cold)) int late_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
 {
-	return ((update_function *)find_target(f, (uintptr_t)caller))(ctx, data, size);
+	return ((update_function *)late_target(f, caller))(ctx, data, size);
 }
 
 static inline int update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
 {
-	update_function *t = target(f, caller);
+	update_function *t = atomic_load_explicit(&targets[f], memory_order_relaxed);
 
-	return likely(t) ? t(ctx, data, size) : first_update(ctx, data, size, f, caller);
+	return likely(t) ? t(ctx, data, size) : late_update(ctx, data, size, f, caller);
 }
 
 static inline int final(unsigned char *digest, void *ctx, enum function f, const void *caller)
 {
-	final_function *t = target(f, caller);
+	final_function *t = atomic_load_explicit(&targets[f], memory_order_relaxed);
 
-	return (t ? t : (final_function *)find_target(f, (uintptr_t)caller))(digest, ctx);
+	return (t ? t : (final_function *)late_target(f, caller))(digest, ctx);
 }
 
 static inline void transform(void *ctx, const unsigned char *block, enum function f, const void *caller)
 {
-	transform_function *t = target(f, caller);
+	transform_function *t = atomic_load_explicit(&targets[f], memory_order_relaxed);
 
-	(t ? t : (transform_function *)find_target(f, (uintptr_t)caller))(ctx, block);
+	(t ? t : (transform_function *)late_target(f, caller))(ctx, block);
 }
 
 EXPORT int SHA1_Update(void *ctx, const void *data, size_t size)
@@ -372,14 +304,15 @@ EXPORT void SHA256_Transform(void *ctx, const unsigned char *block)
  * libcrypto's initialisation asks for OPENSSL_CONF with secure_getenv before it fetches an algorithm from a provider and copies its table.
  * Hardly anybody else calls this function: the moment to open the tables of a libcrypto that was loaded after the constructor ran.
  */
+static _Atomic(void *) original_secure_getenv;
+
 EXPORT char *secure_getenv(const char *name)
 {
-	static _Atomic(void *) original;
-	void *next = atomic_load_explicit(&original, memory_order_relaxed);
+	void *next = atomic_load_explicit(&original_secure_getenv, memory_order_relaxed);
 
 	if (!next) {
 		next = next_definition("secure_getenv", NULL);
-		atomic_store_explicit(&original, next, memory_order_relaxed);
+		atomic_store_explicit(&original_secure_getenv, next, memory_order_relaxed);
 	}
 	if (door == OPEN && strncmp(name, "OPENSSL_", 8) == 0)
 		open_libcrypto();
@@ -390,7 +323,8 @@ EXPORT char *secure_getenv(const char *name)
 
 void libcrypto_door_init(void)
 {
-	from_start = next_definition(functions[F_SHA256_UPDATE].name, NULL) != NULL;
+	bool from_start = next_definition(functions[F_SHA256_UPDATE].name, NULL) != NULL;
+
 	if (!doors[DOOR_LIBCRYPTO].wanted) {
 		door = CLOSED;
 	} else if (!(cpu_features & CPU_SHA)) {
@@ -400,5 +334,16 @@ void libcrypto_door_init(void)
 		door = OPEN;
 		if (!from_start || !open_libcrypto())
 			door_close(DOOR_LIBCRYPTO, "libcrypto is not loaded");
+	}
+	if (!from_start)
+		return;
+	/* Now, not at the first call: that may be in a child of fork, where the loader's lock may be held by a thread that no longer exists. */
+	original_secure_getenv = next_definition("secure_getenv", NULL);
+	for (unsigned f = 0; f < FUNCTIONS; f++) {
+		struct object owner;
+		void *definition = next_definition(functions[f].name, &owner);
+
+		if (definition)
+			atomic_store_explicit(&targets[f], choose(f, definition, &owner), memory_order_relaxed);
 	}
 }

@@ -2,6 +2,7 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
+#include "callers.h"
 #include "elf_objects.h"
 #include "fastsha.h"
 #include "inflate.h"
@@ -18,11 +19,21 @@ struct zlib {
 
 /*
  * The originals, where an object that the program was started with has them: then they are what every call that gets here would have
- * got, and stay in memory. NULL: none has, or the constructor has not run yet.
+ * got, and stay in memory. NULL: none has, or the constructor has not run yet; then it depends on who calls.
  */
 static struct zlib first_zlib;
 static checksum_function *original_crc32, *original_adler32;
 static checksum_z_function *original_crc32_z, *original_adler32_z;
+
+enum late { LATE_INFLATE = CALLERS_ZLIB, LATE_CRC32, LATE_CRC32_Z, LATE_ADLER32, LATE_ADLER32_Z };
+
+#define CALLER __builtin_return_address(0)
+
+/* The names are short ones: other libraries have functions of theirs, for other things, with other parameters. */
+static bool is_zlib(const struct object *o)
+{
+	return object_symbol(o, "zlibVersion") != NULL;
+}
 
 /*
  * The zlib that goes with the state in STRM where no object of the start has one. A program can have loaded several, each for the plugin
@@ -180,14 +191,8 @@ static inline bool default_allocator(const z_stream *strm)
 	return true;
 }
 
-EXPORT int inflate(z_streamp strm, int flush)
+static int inflate_of_late_zlib(z_streamp strm, int flush)
 {
-	if (likely(first_zlib.inflate)) {
-		if (inflate_open && inflate_fits(strm, flush) && default_allocator(strm))
-			return inflate_here(&first_zlib, strm, flush);
-		return first_zlib.inflate(strm, flush);
-	}
-
 	struct zlib z;
 	if (!find_zlib(&z, strm))
 		return Z_STREAM_ERROR;
@@ -196,66 +201,138 @@ EXPORT int inflate(z_streamp strm, int flush)
 	return z.inflate(strm, flush);
 }
 
+static void *choose_inflate(unsigned function, void *definition, const struct object *owner)
+{
+	(void)function;
+	return is_zlib(owner) ? (void *)inflate_of_late_zlib : definition;
+}
+
+EXPORT int inflate(z_streamp strm, int flush)
+{
+	if (likely(first_zlib.inflate)) {
+		if (inflate_open && inflate_fits(strm, flush) && default_allocator(strm))
+			return inflate_here(&first_zlib, strm, flush);
+		return first_zlib.inflate(strm, flush);
+	}
+
+	int (*late)(z_streamp, int) = caller_target(LATE_INFLATE, "inflate", CALLER, choose_inflate);
+	return late ? late(strm, flush) : Z_STREAM_ERROR;
+}
+
 /* ---- Checksums ---------------------------------------------------------------------------------------- */
 
-/* Shorter input goes to the original, where there is one: a call of ours costs as much. */
-static size_t crc32_min = SIZE_MAX, adler32_min = SIZE_MAX;
-enum { CRC32_MIN = 64, ADLER32_MIN = 64 };
+/* Shorter input goes to the original: a call of ours costs as much. What is not zlib's gets all. */
+enum { CHECKSUM_MIN = 64 };
+static size_t crc32_min = SIZE_MAX, crc32_z_min = SIZE_MAX, adler32_min = SIZE_MAX, adler32_z_min = SIZE_MAX;
+static bool checksum_open;
+
+static uLong our_crc32(uLong crc, const Bytef *buf, z_size_t len)
+{
+	count_served(DOOR_CHECKSUM, len);
+	return libdeflate_crc32(crc, buf, len);
+}
+
+static uLong our_adler32(uLong adler, const Bytef *buf, z_size_t len)
+{
+	count_served(DOOR_CHECKSUM, len);
+	return libdeflate_adler32(adler, buf, len);
+}
+
+static uLong our_short_crc32(uLong crc, const Bytef *buf, uInt len)
+{
+	return our_crc32(crc, buf, len);
+}
+
+static uLong our_short_adler32(uLong adler, const Bytef *buf, uInt len)
+{
+	return our_adler32(adler, buf, len);
+}
+
+static void *choose_checksum(unsigned function, void *definition, const struct object *owner)
+{
+	static void *const ours[] = { our_short_crc32, our_crc32, our_short_adler32, our_adler32 };
+
+	return checksum_open && is_zlib(owner) ? ours[function - LATE_CRC32] : definition;
+}
+
+/* Where nobody has a definition, there is no need to fail. */
+static __attribute__((noinline, cold)) uLong late_checksum(enum late f, const char *name, uLong sum, const Bytef *buf, uInt len, const void *caller)
+{
+	checksum_function *late = caller_target(f, name, caller, choose_checksum);
+
+	return late ? late(sum, buf, len) : f == LATE_CRC32 ? our_crc32(sum, buf, len) : our_adler32(sum, buf, len);
+}
+
+static __attribute__((noinline, cold)) uLong late_checksum_z(enum late f, const char *name, uLong sum, const Bytef *buf, z_size_t len, const void *caller)
+{
+	checksum_z_function *late = caller_target(f, name, caller, choose_checksum);
+
+	return late ? late(sum, buf, len) : f == LATE_CRC32_Z ? our_crc32(sum, buf, len) : our_adler32(sum, buf, len);
+}
 
 EXPORT uLong crc32(uLong crc, const Bytef *buf, uInt len)
 {
-	if (len < crc32_min && original_crc32)
-		return original_crc32(crc, buf, len);
-	count_served(DOOR_CHECKSUM, len);
-	return libdeflate_crc32(crc, buf, len);
+	if (unlikely(!original_crc32))
+		return late_checksum(LATE_CRC32, "crc32", crc, buf, len, CALLER);
+	return len < crc32_min ? original_crc32(crc, buf, len) : our_crc32(crc, buf, len);
 }
 
 EXPORT uLong crc32_z(uLong crc, const Bytef *buf, z_size_t len)
 {
-	if (len < crc32_min && original_crc32_z)
-		return original_crc32_z(crc, buf, len);
-	count_served(DOOR_CHECKSUM, len);
-	return libdeflate_crc32(crc, buf, len);
+	if (unlikely(!original_crc32_z))
+		return late_checksum_z(LATE_CRC32_Z, "crc32_z", crc, buf, len, CALLER);
+	return len < crc32_z_min ? original_crc32_z(crc, buf, len) : our_crc32(crc, buf, len);
 }
 
 EXPORT uLong adler32(uLong adler, const Bytef *buf, uInt len)
 {
-	if (len < adler32_min && original_adler32)
-		return original_adler32(adler, buf, len);
-	count_served(DOOR_CHECKSUM, len);
-	return libdeflate_adler32(adler, buf, len);
+	if (unlikely(!original_adler32))
+		return late_checksum(LATE_ADLER32, "adler32", adler, buf, len, CALLER);
+	return len < adler32_min ? original_adler32(adler, buf, len) : our_adler32(adler, buf, len);
 }
 
 EXPORT uLong adler32_z(uLong adler, const Bytef *buf, z_size_t len)
 {
-	if (len < adler32_min && original_adler32_z)
-		return original_adler32_z(adler, buf, len);
-	count_served(DOOR_CHECKSUM, len);
-	return libdeflate_adler32(adler, buf, len);
+	if (unlikely(!original_adler32_z))
+		return late_checksum_z(LATE_ADLER32_Z, "adler32_z", adler, buf, len, CALLER);
+	return len < adler32_z_min ? original_adler32_z(adler, buf, len) : our_adler32(adler, buf, len);
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------ */
 
+/* The first definition of NAME, if any. *MIN: what to leave to it: everything, unless it is a zlib's and the door is wanted. */
+static void *checksum_original(const char *name, size_t *min)
+{
+	struct object owner;
+	void *definition = next_definition(name, &owner);
+
+	if (definition && checksum_open && is_zlib(&owner))
+		*min = CHECKSUM_MIN;
+	return definition;
+}
+
 void zlib_doors_init(void)
 {
-	first_zlib.inflate = next_definition("inflate", &first_zlib.object);
-	first_zlib.get_dictionary = next_definition("inflateGetDictionary", NULL);
-	original_crc32 = next_definition("crc32", NULL);
-	original_crc32_z = next_definition("crc32_z", NULL);
-	original_adler32 = next_definition("adler32", NULL);
-	original_adler32_z = next_definition("adler32_z", NULL);
-
 	const char *(*version)(void) = next_definition("zlibVersion", NULL);
 	const char *which = version ? version() : "whichever is loaded later";
-	if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !first_zlib.get_dictionary) {
+
+	first_zlib.inflate = next_definition("inflate", &first_zlib.object);
+	if (first_zlib.inflate)
+		first_zlib.get_dictionary = object_symbol(&first_zlib.object, "inflateGetDictionary");
+	if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !is_zlib(&first_zlib.object)) {
+		door_close(DOOR_INFLATE, "the first inflate here is not zlib's");
+	} else if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !first_zlib.get_dictionary) {
 		door_close(DOOR_INFLATE, "zlib %s has no inflateGetDictionary: older than 1.2.8", which);
 	} else if (doors[DOOR_INFLATE].wanted) {
 		inflate_open = true;
 		door_open(DOOR_INFLATE, inflate_kernel_name(), "zlib: %s", which);
 	}
 	if (doors[DOOR_CHECKSUM].wanted) {
-		crc32_min = CRC32_MIN;
-		adler32_min = ADLER32_MIN;
+		checksum_open = true;
 		door_open(DOOR_CHECKSUM, "libdeflate", "zlib: %s", which);
 	}
+	original_crc32 = checksum_original("crc32", &crc32_min);
+	original_crc32_z = checksum_original("crc32_z", &crc32_z_min);
+	original_adler32 = checksum_original("adler32", &adler32_min);
+	original_adler32_z = checksum_original("adler32_z", &adler32_z_min);
 }
