@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,6 +94,26 @@ static void put_doors(struct text *t)
 	}
 }
 
+/* write(2); a limit of the file's size (RLIMIT_FSIZE) or a pipe that nobody reads does not end the program by a signal. */
+static ssize_t write_unharmed(int fd, const void *data, size_t size)
+{
+	sigset_t harm, before;
+	int saved_errno;
+	ssize_t n;
+
+	sigemptyset(&harm);
+	sigaddset(&harm, SIGPIPE);
+	sigaddset(&harm, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &harm, &before);
+	n = write(fd, data, size);
+	saved_errno = errno;
+	if (n < 0 && (errno == EPIPE || errno == EFBIG))
+		sigtimedwait(&harm, NULL, &(struct timespec){ 0 });
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = saved_errno;
+	return n;
+}
+
 /* At process exit. A forked child that exits writes a line of its own. */
 __attribute__((destructor)) static void report_write(void)
 {
@@ -114,17 +134,22 @@ __attribute__((destructor)) static void report_write(void)
 	put(&t, "]}");
 	*t.at++ = '\n';
 
-	fd = open(report_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	/* Not to wait for the reader of a pipe. */
+	fd = open(report_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 	if (fd < 0) {
 		complain("FASTSHA_REPORT: cannot open %s: %s", report_path, strerror(errno));
 	} else {
-		n = write(fd, line, t.at - line);
+		n = write_unharmed(fd, line, t.at - line);
 		if (n != t.at - line)
 			complain("FASTSHA_REPORT: cannot write %s: %s", report_path, n < 0 ? strerror(errno) : "short write");
 		close(fd);
 	}
 	errno = saved_errno;
 }
+
+/* What pthread_atfork calls, which is linked into every library. Weak, because other C libraries do not have it: they load this one, too. */
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso_handle) __attribute__((weak));
+extern char __dso_handle[] __attribute__((visibility("hidden")));
 
 static void forget_parents_counts(void)
 {
@@ -148,6 +173,7 @@ void report_start(const char *path)
 		return;
 	}
 	strcpy(report_path + at, path);
-	pthread_atfork(NULL, NULL, forget_parents_counts);
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, forget_parents_counts, __dso_handle);
 	counting = true;
 }
