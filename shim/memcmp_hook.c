@@ -34,12 +34,27 @@ static void hand_over(memcmp_fn *order, memcmp_fn *equal)
 	memcmp_path = (struct memcmp_path){ .hash_size = SIZE_MAX, .window = 0, .order = order, .equal = equal };
 }
 
+/* valgrind replaces instructions that do nothing; this is its own way of being asked (valgrind/valgrind.h, RUNNING_ON_VALGRIND). */
+static bool under_valgrind(void)
+{
+	uint64_t request[6] = { 0x1001 }, answer = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+			 : "+d"(answer)
+			 : "a"(request)
+			 : "cc", "memory");
+	return answer;
+}
+
 void memcmp_door_init(void)
 {
 	const char *name = "sse2";
 	size_t window = 0;
+	bool watched = under_valgrind();
 
-	if (!doors[DOOR_MEMCMP].wanted) {
+	if (watched)
+		door_close(DOOR_MEMCMP, "valgrind watches libc's memcmp for reads of what is not there");
+	if (watched || !doors[DOOR_MEMCMP].wanted) {
 		memcmp_fn *order = (memcmp_fn *)next_definition("memcmp", NULL), *equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
 
 		/* glibc has __memcmpeq since 2.35. */
