@@ -27,16 +27,20 @@ shim() {
 	LD_PRELOAD=$LIB${PRELOAD_TOO:+:$PRELOAD_TOO} FASTSHA_REPORT=${REPORT:-$BATS_TEST_TMPDIR/report} "$@"
 }
 
-# door_sum DOOR FIELD: the sum of FIELD (calls, bytes) of DOOR over the report's lines.
+# door_sum DOOR FIELD: the sum of FIELD (calls, bytes) of DOOR over the report's lines; empty where there is no report.
 door_sum() {
-	grep -o "\"name\":\"$1\",[^}]*" "${REPORT:-$BATS_TEST_TMPDIR/report}" 2>/dev/null |
-		sed -n "s/.*\"$2\":\\([0-9]*\\).*/\\1/p" | awk '{ s += $1 } END { printf "%.0f\n", s }'
+	awk -v door="\"name\":\"$1\"," -v field="\"$2\":" '
+		{
+			rest = substr($0, index($0, door))
+			sum += substr(rest, index(rest, field) + length(field))
+		}
+		END { printf "%.0f\n", sum }' "${REPORT:-$BATS_TEST_TMPDIR/report}" 2>/dev/null
 }
 
 # door_why DOOR [PROGRAM]: its state and reason, one line for each process.
 door_why() {
-	grep "\"program\":\"[^\"]*${2-}\"" "${REPORT:-$BATS_TEST_TMPDIR/report}" 2>/dev/null |
-		sed -n "s/.*\"name\":\"$1\",\"state\":\"\\([a-z]*\\)\",\"why\":\"\\([^\"]*\\)\".*/\\1: \\2/p"
+	sed -n "s/.*\"program\":\"[^\"]*${2-}\",.*\"name\":\"$1\",\"state\":\"\([a-z]*\)\",\"why\":\"\([^\"]*\)\".*/\1: \2/p" \
+		"${REPORT:-$BATS_TEST_TMPDIR/report}" 2>/dev/null
 }
 
 # assert_served DOOR [BYTES]: the report shows that DOOR answered calls, and at least BYTES bytes (1).
