@@ -37,7 +37,8 @@ KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu el
 # What the targets need, as Debian packages.
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
-CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils openssl procps python3 shellcheck strace
+CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils eatmydata fakeroot faketime gdb libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
+	openssl procps python3 qemu-user shellcheck strace valgrind
 
 ## make            the library, build/libfastsha.so, and the command, build/fastsha
 all: $(BUILD)/libfastsha.so $(CLI)
@@ -95,8 +96,9 @@ demo:
 # tests/test_*.c are linked with the library's objects; client_*.c are ordinary programs and preload_*.c libraries for bats files to run
 # beside libfastsha.so. What one of them needs besides: a line `$(BUILD)/tests/test_NAME: TEST_LIBS = -lcrypto`.
 TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c tests/client_*.c)) \
-	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c)) $(SHAPES:%=$(BUILD)/tests/git_table_%)
+	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c)) $(SHAPES:%=$(BUILD)/tests/git_table_%) $(PLUGINS:%=$(BUILD)/tests/plugin_%.so)
 TEST_LIBS =
+$(BUILD)/tests/client_threads: TEST_LIBS = -lcrypto -lz -pthread
 $(BUILD)/tests/test_zlib: TEST_LIBS = -lz
 
 $(BUILD)/tests/test_%: tests/test_%.c $(SHIM_OBJ)
@@ -116,6 +118,18 @@ SHAPES = OLD A B C D E ODD POINTER WRONG SHORT OID
 $(SHAPES:%=$(BUILD)/tests/git_table_%): $(BUILD)/tests/git_table_%: tests/git_table.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -DSHAPE=$* $(LDFLAGS) -o $@ $<
+
+# Plugins with functions of their own, of a library's, and of libcrypto and zlib.
+PLUGINS = own other needs crypto
+$(PLUGINS:%=$(BUILD)/tests/plugin_%.so): $(BUILD)/tests/plugin_%.so: tests/plugin.c $(BUILD)/tests/plugin_library.so
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $< $(PLUGIN_FLAGS)
+$(BUILD)/tests/plugin_library.so: tests/plugin.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fPIC -shared -Wl,-soname,plugin_library.so $(LDFLAGS) -o $@ $< -DLIBRARY -DOWN=7 -DAT='"16"'
+$(BUILD)/tests/plugin_own.so: PLUGIN_FLAGS = -DOWN=3 -DAT='"16"'
+$(BUILD)/tests/plugin_other.so: PLUGIN_FLAGS = -DOWN=5 -DAT='"500"'
+$(BUILD)/tests/plugin_needs.so: PLUGIN_FLAGS = -DNEEDS -L$(BUILD)/tests -l:plugin_library.so -Wl,-rpath,'$$ORIGIN'
+$(BUILD)/tests/plugin_crypto.so: PLUGIN_FLAGS = -lcrypto -lz
 
 tests: all $(TESTS)
 
