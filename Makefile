@@ -149,6 +149,15 @@ bench:
 	@$(MAKE) --no-print-directory tests
 	@for script in bats/ab-*.sh; do BUILD=$(BUILD) $$script || exit 1; done
 
+# bench/memcmp compares the memcmp kernels with glibc's; bench/record-mixes.sh uses the tracer.
+$(BUILD)/bench/memcmp: bench/memcmp.c bench/cycles.h $(SHIM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fno-builtin $(LDFLAGS) -o $@ $< $(SHIM_OBJ) $(SHIM_LIBS)
+
+$(BUILD)/bench/memcmp_trace.so: bench/memcmp_trace.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fno-builtin -fPIC -shared $(LDFLAGS) -o $@ $<
+
 ## make install    to PREFIX (/usr/local), LIBDIR ($(PREFIX)/lib), below DESTDIR
 install: all
 	install -d $(DESTDIR)$(LIBDIR)

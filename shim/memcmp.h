@@ -14,11 +14,11 @@ memcmp_fn memcmp_sse2, memcmp_avx2, memcmp_avx512;
 memcmp_fn memeq_sse2, memeq_avx2, memeq_avx512;
 
 /*
- * What the exported entries look at. n = hash_size is compared in registers; 1 <= n <= window in one AVX-512 window; all else by the two
+ * What the exported entries look at: which kernel takes 1 <= n <= its window (64, or 0: not used) and with it all n; where none does, the two
  * functions (NULL: memcmp_sse2, memeq_sse2). memcmp_kernels.S knows the offsets.
  */
 struct memcmp_path {
-	size_t hash_size, window;
+	size_t avx512_window, avx2_window;
 	memcmp_fn *order, *equal;
 };
 extern struct memcmp_path memcmp_path;

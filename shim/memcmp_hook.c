@@ -9,9 +9,9 @@
 /*
  * The entries (memcmp_kernels.S) are ordinary functions, not IFUNCs: ld.so complains about an IFUNC in a preloaded library whenever an
  * object is relocated before it. They are called before the constructor, by constructors of other libraries, and even before this library
- * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: sizes, and NULL for SSE2.
+ * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: windows of 0 bytes, and NULL for SSE2.
  */
-struct memcmp_path memcmp_path = { .hash_size = 20 };
+struct memcmp_path memcmp_path = { .order = NULL };
 
 static memcmp_fn *order_kernel = memcmp_sse2, *equal_kernel = memeq_sse2;
 
@@ -28,12 +28,6 @@ static int counted_equal(const void *a, const void *b, size_t n)
 	return equal_kernel(a, b, n);
 }
 
-/* Every call goes to these. The entries compare no size but n + 1 > SIZE_MAX and n - 1 < 0: never. */
-static void hand_over(memcmp_fn *order, memcmp_fn *equal)
-{
-	memcmp_path = (struct memcmp_path){ .hash_size = SIZE_MAX, .window = 0, .order = order, .equal = equal };
-}
-
 /* valgrind replaces instructions that do nothing; this is its own way of being asked (valgrind/valgrind.h, RUNNING_ON_VALGRIND). */
 static bool under_valgrind(void)
 {
@@ -48,33 +42,35 @@ static bool under_valgrind(void)
 
 void memcmp_door_init(void)
 {
-	const char *name = "sse2";
-	size_t window = 0;
+	struct memcmp_path path = { .order = NULL };
 	bool watched = under_valgrind();
 
 	if (watched)
 		door_close(DOOR_MEMCMP, "valgrind watches libc's memcmp for reads of what is not there");
 	if (watched || !doors[DOOR_MEMCMP].wanted) {
-		memcmp_fn *order = (memcmp_fn *)next_definition("memcmp", NULL), *equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
-
-		/* glibc has __memcmpeq since 2.35. */
-		if (order)
-			hand_over(order, equal ? equal : order);
+		path.order = (memcmp_fn *)next_definition("memcmp", NULL);
+		path.equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
+		if (!path.equal) /* glibc has it since 2.35 */
+			path.equal = path.order;
+		memcmp_path = path;
 		return;
 	}
-	if (cpu_features & CPU_AVX512) {
-		name = "avx512";
-		window = 64;
+	if ((cpu_features & (CPU_AVX512 | CPU_NO_ZMM)) == CPU_AVX512) {
+		path.avx512_window = 64;
 		order_kernel = memcmp_avx512;
 		equal_kernel = memeq_avx512;
+		door_open(DOOR_MEMCMP, "avx512", "answers memcmp, bcmp and __memcmpeq");
 	} else if (cpu_features & CPU_AVX2) {
-		name = "avx2";
+		path.avx2_window = 64;
 		order_kernel = memcmp_avx2;
 		equal_kernel = memeq_avx2;
+		door_open(DOOR_MEMCMP, "avx2", "answers memcmp, bcmp and __memcmpeq");
+	} else {
+		order_kernel = memcmp_sse2;
+		equal_kernel = memeq_sse2;
+		door_open(DOOR_MEMCMP, "sse2", "answers memcmp, bcmp and __memcmpeq");
 	}
-	door_open(DOOR_MEMCMP, name, "answers memcmp, bcmp and __memcmpeq");
 	if (counting)
-		hand_over(counted_order, counted_equal);
-	else
-		memcmp_path = (struct memcmp_path){ .hash_size = 20, .window = window, .order = order_kernel, .equal = equal_kernel };
+		path = (struct memcmp_path){ .order = counted_order, .equal = counted_equal };
+	memcmp_path = path;
 }

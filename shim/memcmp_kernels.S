@@ -11,8 +11,8 @@
  */
 
 /* Offsets in struct memcmp_path. */
-#define PATH_HASH_SIZE 0
-#define PATH_WINDOW 8
+#define PATH_AVX512_WINDOW 0
+#define PATH_AVX2_WINDOW 8
 #define PATH_ORDER 16
 #define PATH_EQUAL 24
 
@@ -47,33 +47,8 @@
 
 	.text
 
-/* ---- Without vectors: the size of a SHA-1 hash, and words that differ ---------------------------------- */
-
-/* n = 20, to \differ where the words at rax and (rsi + r8) differ. Three predictable branches, and nothing read but the 20 bytes. */
-	.macro	compare_20 first, second, third
-	mov	(%rdi), %rax
-	cmp	(%rsi), %rax
-	jne	\first
-	mov	8(%rdi), %rax
-	cmp	8(%rsi), %rax
-	jne	\second
-	mov	16(%rdi), %eax
-	cmp	16(%rsi), %eax
-	jne	\third
-	xor	%eax, %eax
-	ret
-	.endm
-
 /* The difference of two words, rax of a and rcx of b, that are not equal: of their lowest bytes that differ. */
 	.balign	32
-words_differ_16:
-	mov	16(%rsi), %ecx
-	jmp	words_differ
-	.balign	32
-words_differ_8:
-	add	$8, %rsi
-words_differ_0:
-	mov	(%rsi), %rcx
 words_differ:
 	mov	%rcx, %rdx
 	xor	%rax, %rcx
@@ -88,66 +63,6 @@ words_differ:
 
 differ:	mov	$1, %eax
 	ret
-
-/* ---- The exported entries ------------------------------------------------------------------------------- */
-
-/*
- * Every call of the program arrives here, perhaps before this library's relocations have been applied: memcmp_path needs none, and says
- * SSE2 until the constructor has chosen. Two comparisons with it decide all: they are part of what is compared anyway, so
- * that the choice costs nothing. Where another function answers, neither matches and the jump is taken.
- */
-	.macro	entry name, kind, chosen, slow
-	.globl	\name
-	.type	\name, @function
-	.balign	64
-\name:	_CET_ENDBR
-	cmp	memcmp_path+PATH_HASH_SIZE(%rip), %rdx
-	jne	1f
-	.ifc	\kind, order
-	compare_20 words_differ_0, words_differ_8, words_differ_16
-	.else
-	compare_20 differ, differ, differ
-	.endif
-1:	lea	-1(%rdx), %rax
-	cmp	memcmp_path+PATH_WINDOW(%rip), %rax
-	jae	2f
-	unless_in_page 64, \slow
-	window64_\kind
-2:	mov	memcmp_path+\chosen(%rip), %rax
-	test	%rax, %rax
-	jz	\slow
-	jmp	*%rax
-	.size	\name, . - \name
-	.endm
-
-/* 1 <= n <= 64 with one window of 64 bytes, which the caller has found to lie in one page. No branch: neither n nor the data decide any. */
-	.macro	window64_mask
-	vmovdqu64 (%rsi), %zmm16
-	vpcmpneqb (%rdi), %zmm16, %k1
-	kmovq	%k1, %rcx
-	bzhi	%rdx, %rcx, %rcx
-	.endm
-
-	.macro	window64_order
-	window64_mask
-	tzcnt	%rcx, %rcx
-	and	$63, %ecx		/* no difference: 64, becomes the first byte, which is equal */
-	return_difference
-	.endm
-
-	.macro	window64_equal
-	window64_mask
-	xor	%eax, %eax
-	test	%rcx, %rcx
-	setne	%al
-	ret
-	.endm
-
-	entry	memcmp, order, PATH_ORDER, memcmp_sse2
-	entry	__memcmpeq, equal, PATH_EQUAL, memeq_sse2
-	.globl	bcmp
-	.type	bcmp, @function
-	.set	bcmp, __memcmpeq
 
 /* ---- SSE2: every processor ------------------------------------------------------------------------------- */
 
@@ -346,38 +261,48 @@ differ:	mov	$1, %eax
 	inc	%eax
 	.endm
 
-	.macro	avx2_kernel name, order, slow
-	function \name
-	lea	-1(%rdx), %rcx
-	cmp	$32, %rcx
-	jae	.L33_\name
-	unless_in_page 32, \slow
-	avx2_32
-	bzhi	%edx, %eax, %eax
+/*
+ * 1 <= n <= 64, by reading 64 bytes and ignoring what is behind n: no branch depends on n. Where those might reach into the next page, on to
+ * \slow.
+ */
+	.macro	avx2_window order, slow
+	unless_in_page 64, \slow
+	vmovdqu	(%rsi), %ymm0
+	vmovdqu	32(%rsi), %ymm1
+	vpcmpeqb (%rdi), %ymm0, %ymm0
+	vpcmpeqb 32(%rdi), %ymm1, %ymm1
+	vpmovmskb %ymm0, %eax
+	vpmovmskb %ymm1, %ecx
 	vzeroupper
+	shl	$32, %rcx
+	lea	1(%rax,%rcx), %rax	/* + 1 sets the first 0 and clears what is below */
+	bzhi	%rdx, %rax, %rcx
+	jnz	1f
+	xor	%eax, %eax
+	ret
+	.balign	16
+1:
 	.if	\order
-	tzcnt	%eax, %ecx
-	and	$31, %ecx		/* no difference: 32, becomes the first byte, which is equal */
+	tzcnt	%rcx, %rcx
 	return_difference
 	.else
+	mov	$1, %eax
 	ret
 	.endif
+	.endm
 
-	.balign	32
-.L33_\name:
+/* n > 64, or 0. */
+	.macro	avx2_long name, order
 	test	%rdx, %rdx
 	jz	.Lzero_\name
 	avx2_32
 	jnz	.Lin32_\name
-	cmp	$64, %rdx
-	jbe	.Llast32_\name
 	avx2_32	32
 	jnz	.Lin64_\name
 	cmp	$128, %rdx
 	ja	.L129_\name
 	avx2_32	-64, %rdx
 	jnz	.Linlast64_\name
-.Llast32_\name:
 	avx2_32	-32, %rdx
 	jnz	.Linlast32_\name
 .Lequal_\name:
@@ -448,11 +373,7 @@ differ:	mov	$1, %eax
 	vzeroupper			/* eax is not 0 */
 	ret
 	.endif
-	end	\name
 	.endm
-
-	avx2_kernel memcmp_avx2, 1, memcmp_sse2
-	avx2_kernel memeq_avx2, 0, memeq_sse2
 
 /* ---- AVX-512 F, BW, VL, with BMI1 and BMI2 ---------------------------------------------------------------- */
 /* Only zmm16 and higher: nothing that vzeroupper would have to clear. */
@@ -487,29 +408,40 @@ differ:	mov	$1, %eax
 	kortestq %k1, %k1
 	.endm
 
-	.macro	avx512_kernel name, kind, order, slow
-	function \name
-	lea	-1(%rdx), %rcx
-	cmp	$64, %rcx
-	jae	.L65_\name
-	unless_in_page 64, \slow
-	window64_\kind
+/*
+ * 1 <= n <= 64 with one window whose bytes behind n are masked out: no branch depends on n, and no fault is raised for them. Unless the mask
+ * clears what it excludes ({z}), a call would wait for the loads of the one before.
+ */
+	.macro	avx512_window order
+	mov	$-1, %rcx
+	bzhi	%rdx, %rcx, %rcx
+	kmovq	%rcx, %k2
+	vmovdqu8 (%rsi), %zmm16{%k2}{z}
+	vpcmpneqb (%rdi), %zmm16, %k1{%k2}
+	kortestq %k1, %k1
+	jnz	1f
+	xor	%eax, %eax
+	ret
+	.balign	16
+1:
+	.if	\order
+	kmovq	%k1, %rcx
+	tzcnt	%rcx, %rcx
+	return_difference
+	.else
+	mov	$1, %eax
+	ret
+	.endif
+	.endm
 
-	.balign	32
-.L65_\name:
+/* n > 64, or 0. */
+	.macro	avx512_long name, order
 	test	%rdx, %rdx
 	jz	.Lzero_\name
 	avx512_64
 	jnz	.Lin64_\name
 	cmp	$128, %rdx
-	jbe	.Llast64_\name
-	avx512_64 64
-	jnz	.Lin128_\name
-	cmp	$256, %rdx
-	ja	.L257_\name
-	avx512_64 -128, %rdx
-	jnz	.Linlast128_\name
-.Llast64_\name:
+	ja	.L129_\name
 	avx512_64 -64, %rdx
 	jnz	.Linlast64_\name
 .Lzero_\name:
@@ -517,10 +449,23 @@ differ:	mov	$1, %eax
 	ret
 
 	.balign	32
+.L129_\name:
+	cmp	$256, %rdx
+	ja	.L257_\name
+	avx512_64 64
+	jnz	.Lin128_\name
+	avx512_64 -128, %rdx
+	jnz	.Linlast128_\name
+	avx512_64 -64, %rdx
+	jnz	.Linlast64_\name
+	xor	%eax, %eax
+	ret
+
+	.balign	32
 .L257_\name:				/* r8 the last 256 bytes of a; rsi b - a; rdi the next bytes of a, aligned */
 	lea	-256(%rdi,%rdx), %r8
 	sub	%rdi, %rsi
-	sub	$-128, %rdi
+	add	$64, %rdi
 	and	$-64, %rdi
 	cmp	%r8, %rdi
 	jae	2f
@@ -571,10 +516,62 @@ differ:	mov	$1, %eax
 	mov	$1, %eax
 	ret
 	.endif
+	.endm
+
+/* ---- The exported entries, and the kernels by name ------------------------------------------------------------ */
+
+/*
+ * Every call of the program arrives at an entry, perhaps before this library's relocations have been applied: memcmp_path needs none, and says
+ * SSE2 until the constructor has chosen. The windows are compared with n, which has to be compared with something anyway, so the
+ * choice costs nothing where it matters most, on short n with AVX-512: a window of 0 bytes is never taken.
+ */
+	.macro	entry name, order, chosen, sse2, avx2, avx512
+	function \avx512			/* for tests, and for calls that are counted first */
+	lea	-1(%rdx), %rax
+	cmp	$64, %rax
+	jae	.Lavx512_\name
+	avx512_window \order
+
+	function \avx2
+	lea	-1(%rdx), %rax
+	cmp	$64, %rax
+	jae	.Lavx2_\name
+	avx2_window \order, \sse2
+
+	.globl	\name
+	.type	\name, @function
+	.balign	64
+\name:	_CET_ENDBR
+	lea	-1(%rdx), %rax
+	cmp	memcmp_path+PATH_AVX512_WINDOW(%rip), %rax
+	jae	2f
+	avx512_window \order
+	.balign	16
+2:	cmpq	$0, memcmp_path+PATH_AVX512_WINDOW(%rip)
+	je	3f
+.Lavx512_\name:
+	avx512_long \name\()_avx512, \order
+	.balign	32
+3:	cmp	memcmp_path+PATH_AVX2_WINDOW(%rip), %rax
+	jae	4f
+	avx2_window \order, \sse2
+	.balign	16
+4:	cmpq	$0, memcmp_path+PATH_AVX2_WINDOW(%rip)
+	je	5f
+.Lavx2_\name:
+	avx2_long \name\()_avx2, \order
+	.balign	32
+5:	mov	memcmp_path+\chosen(%rip), %rax
+	test	%rax, %rax
+	jz	\sse2
+	jmp	*%rax
 	end	\name
 	.endm
 
-	avx512_kernel memcmp_avx512, order, 1, memcmp_sse2
-	avx512_kernel memeq_avx512, equal, 0, memeq_sse2
+	entry	memcmp, 1, PATH_ORDER, memcmp_sse2, memcmp_avx2, memcmp_avx512
+	entry	__memcmpeq, 0, PATH_EQUAL, memeq_sse2, memeq_avx2, memeq_avx512
+	.globl	bcmp
+	.type	bcmp, @function
+	.set	bcmp, __memcmpeq
 
 	.section .note.GNU-stack, "", @progbits

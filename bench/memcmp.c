@@ -1,0 +1,527 @@
+/* memcmp.c - the memcmp kernels against glibc's, a byte loop and rep cmpsb: sizes, distributions, git's own calls, caches, page ends */
+
+/*
+ *	memcmp [-s SECONDS_PER_ROW] [-t TSV_FILE] [ROW_PREFIX ...]
+ *
+ * Every function is called the way a program calls one in a library: through a PLT entry. The caller branches on "equal?", as most of git's do.
+ * Figures are ratios to the time of the memcmp that glibc chose on this machine, lower is better; cycles are the core's own.
+ * GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512VL makes glibc, and us, do without AVX-512.
+ */
+#include "cycles.h"
+#include "elf_objects.h"
+#include "fastsha.h"
+#include "memcmp.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- The functions ------------------------------------------------------------------------------------ */
+
+memcmp_fn byte_loop, rep_cmpsb, plt_entry;
+memcmp_fn *plt_slot; /* where plt_entry goes */
+
+__asm__(".text\n"
+	".balign 16\n"
+	"plt_entry:\n\t" /* as ld -z ibtplt makes them */
+	"endbr64\n\t"
+	"jmp *plt_slot(%rip)\n"
+
+	".balign 32\n"
+	"byte_loop:\n\t"
+	"xor %ecx, %ecx\n"
+	"1:\tcmp %rcx, %rdx\n\t"
+	"je 2f\n\t"
+	"movzbl (%rdi,%rcx), %eax\n\t"
+	"movzbl (%rsi,%rcx), %r8d\n\t"
+	"inc %rcx\n\t"
+	"sub %r8d, %eax\n\t"
+	"je 1b\n\t"
+	"ret\n"
+	"2:\txor %eax, %eax\n\t"
+	"ret\n"
+
+	".balign 32\n"
+	"rep_cmpsb:\n\t"
+	"mov %rdx, %rcx\n\t"
+	"xor %eax, %eax\n\t" /* n = 0: equal */
+	"repe cmpsb\n\t"
+	"je 1f\n\t"
+	"movzbl -1(%rdi), %ecx\n\t"
+	"movzbl -1(%rsi), %eax\n\t"
+	"xchg %ecx, %eax\n\t"
+	"sub %ecx, %eax\n"
+	"1:\tret\n");
+
+int __memcmpeq(const void *a, const void *b, size_t n);
+
+struct function {
+	const char *name;
+	memcmp_fn *function;
+	const char *level; /* the shim's entry with this FASTSHA_CPU; NULL: not ours */
+	bool closed;       /* the shim's entry with the door closed */
+	unsigned needs;
+	double most;       /* bytes a call; beyond, it is only slow */
+};
+
+static struct function functions[] = {
+	{ .name = "glibc", .most = 1e12 },
+	{ .name = "byte loop", .function = byte_loop, .most = 70000 },
+	{ .name = "rep cmpsb", .function = rep_cmpsb, .most = 70000 },
+	{ .name = "sse2", .function = memcmp, .level = "generic", .most = 1e12 },
+	{ .name = "avx2", .function = memcmp, .level = "avx2", .needs = CPU_AVX2, .most = 1e12 },
+	{ .name = "avx512", .function = memcmp, .level = "avx512", .needs = CPU_AVX512, .most = 1e12 },
+	{ .name = "equal only", .function = __memcmpeq, .level = "avx512", .most = 1e12 },
+	{ .name = "closed", .function = memcmp, .closed = true, .most = 1e12 },
+};
+#define FUNCTIONS (sizeof functions / sizeof *functions)
+
+static struct memcmp_path paths[FUNCTIONS]; /* the entries' choice for each */
+
+static void prepare_functions(void)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		doors[DOOR_MEMCMP].wanted = !functions[i].closed;
+		counting = false;
+		cpu_init(functions[i].level);
+		memcmp_door_init();
+		paths[i] = memcmp_path;
+	}
+	cpu_init(NULL);
+	functions[0].function = (memcmp_fn *)next_definition("memcmp", NULL);
+}
+
+/* ---- Rows: what is called -------------------------------------------------------------------------------- */
+
+struct call {
+	const unsigned char *a, *b;
+	size_t n;
+};
+
+struct row {
+	char name[40];
+	struct call *calls;
+	size_t count;
+	void (*custom)(const struct row *); /* instead of the calls */
+	double bytes;                       /* of an average call */
+};
+
+static struct row rows[200];
+static size_t row_count;
+
+static uint64_t state = 0x9e3779b97f4a7c15;
+
+static uint32_t random32(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state >> 16);
+}
+
+static unsigned char *pages(size_t size)
+{
+	unsigned char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	return p;
+}
+
+/*
+ * Data for calls of any n, d (first difference) and alignment without a buffer for each: a lies in zeros, b in one of 64 regions of zeros
+ * followed by ones; where a region's ones begin decides, together with d, where b points modulo 64.
+ */
+#define LONGEST 32768
+static unsigned char *zeros, *regions[64];
+
+static void prepare_data(void)
+{
+	zeros = pages(4 * LONGEST);
+	memset(zeros, 0, 4 * LONGEST);
+	for (size_t k = 0; k < 64; k++) {
+		unsigned char *p = pages(2 * LONGEST + 3 * 4096);
+
+		regions[k] = p + LONGEST + 4096 + k * 64 + k; /* modulo 4096 all different, modulo 64 k */
+		memset(p, 0, regions[k] - p);
+		memset(regions[k], 1, LONGEST);
+	}
+}
+
+static struct call make_call(size_t n, size_t d, unsigned a, unsigned b)
+{
+	struct call c = { zeros + (a & 4095), zeros + 2 * LONGEST + (b & 4095), n < LONGEST ? n : LONGEST };
+
+	if (d < c.n)
+		c.b = regions[(b + d) & 63] - d;
+	if (random32() & 1) {
+		const unsigned char *t = c.a;
+		c.a = c.b;
+		c.b = t;
+	}
+	return c;
+}
+
+static struct row *new_row(size_t count, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#include <stdarg.h>
+
+static struct row *new_row(size_t count, const char *format, ...)
+{
+	struct row *r = &rows[row_count++];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->name, sizeof r->name, format, args);
+	va_end(args);
+	r->calls = count ? calloc(count, sizeof *r->calls) : NULL;
+	r->count = count;
+	return r;
+}
+
+#define CALLS 8192
+
+enum outcome { EQUAL, FIRST, ANYWHERE, EITHER };
+static const char *const outcome_names[] = { "equal", "first byte", "anywhere", "half equal" };
+
+static size_t difference(enum outcome o, size_t n)
+{
+	return o == EQUAL || (o == EITHER && random32() & 1) ? n : o == FIRST ? 0 : random32() % n;
+}
+
+static void add_fixed(size_t n, enum outcome o)
+{
+	struct row *r = new_row(n <= 4096 ? CALLS : 512, "%zu %s", n, outcome_names[o]);
+
+	for (size_t i = 0; i < r->count; i++) {
+		unsigned spread = n <= 1024 ? 4096 : 64; /* within what the first cache level holds */
+		r->calls[i] = make_call(n, difference(o, n), random32() % spread, random32() % spread);
+	}
+}
+
+static void add_uniform(size_t most, enum outcome o)
+{
+	struct row *r = new_row(CALLS, "1..%zu %s", most, outcome_names[o]);
+
+	for (size_t i = 0; i < r->count; i++) {
+		size_t n = 1 + random32() % most;
+		r->calls[i] = make_call(n, difference(o, n), random32(), random32());
+	}
+}
+
+/* Buffers of their own, one pair after the other through SIZE bytes of memory. */
+static void add_memory(size_t n, size_t size, const char *where)
+{
+	struct row *r = new_row(size / n / 2, "%zu K equal, %s", n / 1024, where);
+	unsigned char *p = pages(size);
+
+	memset(p, 1, size);
+	for (size_t i = 0; i < r->count; i++)
+		r->calls[i] = (struct call){ p + n * i, p + size / 2 + n * i, n };
+}
+
+/* The last bytes of a page before one that may not be touched; the same calls elsewhere are the row "1..64 half equal" and its like. */
+static void add_page_end(size_t n)
+{
+	struct row *r = new_row(CALLS, "%zu at a page's end", n);
+	unsigned char *p = pages(3 * 4096), *q = pages(3 * 4096);
+
+	memset(p, 1, 4096);
+	memset(q, 1, 4096);
+	mprotect(p + 4096, 8192, PROT_NONE);
+	mprotect(q + 4096, 8192, PROT_NONE);
+	for (size_t i = 0; i < r->count; i++)
+		r->calls[i] = (struct call){ p + 4096 - n - random32() % 8, i & 1 ? q + 4096 - n : q + random32() % 1024, n };
+}
+
+/* ---- git's calls: see record-mixes.sh ------------------------------------------------------------------------ */
+
+#define MAX_RUNS 64
+
+struct mix {
+	char name[32];
+	struct { uint32_t n, d, count; } hist[1200];
+	size_t hists;
+	uint64_t counted;
+	struct { uint32_t n, d, a, b; } run[MAX_RUNS][64];
+	size_t run_length[MAX_RUNS], runs;
+};
+
+/* Two rows of each mix: calls drawn from the histogram, where nothing predicts the next; and the recorded runs in random order. */
+static void add_mix(const struct mix *m)
+{
+	struct row *r;
+
+	if (!m->hists || !m->runs)
+		return;
+	r = new_row(CALLS, "git %s, drawn", m->name);
+	for (size_t i = 0; i < r->count; i++) {
+		uint64_t at = (((uint64_t)random32() << 32) | random32()) % m->counted;
+		size_t h = 0, run = random32() % m->runs, k = random32() % m->run_length[run];
+
+		while (at >= m->hist[h].count)
+			at -= m->hist[h++].count;
+		r->calls[i] = make_call(m->hist[h].n, m->hist[h].d, m->run[run][k].a, m->run[run][k].b);
+	}
+	r = new_row(CALLS, "git %s, replayed", m->name);
+	for (size_t i = 0; i < r->count;) {
+		size_t run = random32() % m->runs;
+
+		for (size_t k = 0; k < m->run_length[run] && i < r->count; k++)
+			r->calls[i++] = make_call(m->run[run][k].n, m->run[run][k].d, m->run[run][k].a, m->run[run][k].b);
+	}
+}
+
+static void add_mixes(const char *path)
+{
+	static struct mix m;
+	char *line = NULL;
+	size_t size = 0;
+	FILE *in = fopen(path, "r");
+
+	if (!in) {
+		perror(path);
+		exit(1);
+	}
+	while (getline(&line, &size, in) > 0) {
+		unsigned n, d, a, b, used;
+
+		if (strncmp(line, "mix ", 4) == 0) {
+			add_mix(&m);
+			memset(&m, 0, sizeof m);
+			sscanf(line, "mix %31s", m.name);
+		} else if (sscanf(line, "hist %u %u %u", &n, &d, &a) == 3 && n) {
+			m.hist[m.hists].n = n;
+			m.hist[m.hists].d = d;
+			m.hist[m.hists++].count = a;
+			m.counted += a;
+		} else if (strncmp(line, "run", 3) == 0 && m.runs < MAX_RUNS) {
+			size_t k = 0;
+
+			for (const char *at = line + 3; k < 64 && sscanf(at, "%u %u %u %u%n", &n, &d, &a, &b, &used) == 4; at += used) {
+				m.run[m.runs][k].n = n;
+				m.run[m.runs][k].d = d;
+				m.run[m.runs][k].a = a;
+				m.run[m.runs][k++].b = b;
+			}
+			m.run_length[m.runs++] = k;
+		}
+	}
+	add_mix(&m);
+	fclose(in);
+	free(line);
+}
+
+/* ---- Hash lookups in 80 MB ------------------------------------------------------------------------------------- */
+
+#define HASHES (80000000 / 20)
+#define PROBES 4096
+static unsigned char (*hashes)[20]; /* sorted */
+static unsigned char probe_keys[PROBES][20];
+static uint32_t probe_slots[PROBES];
+static volatile uint64_t sink;
+
+static void prepare_hashes(void)
+{
+	hashes = (void *)pages(HASHES * 20ul);
+	for (uint32_t i = 0; i < HASHES; i++) { /* ascending in the first four bytes */
+		uint32_t top = __builtin_bswap32((uint32_t)((double)i * (4294967296.0 / HASHES)) + random32() % 1000);
+
+		memcpy(hashes[i], &top, 4);
+		for (int k = 4; k < 20; k += 4) {
+			uint32_t x = random32();
+			memcpy(hashes[i] + k, &x, 4);
+		}
+	}
+	for (uint32_t i = 0; i < PROBES; i++) {
+		probe_slots[i] = random32() % HASHES;
+		memcpy(probe_keys[i], hashes[probe_slots[i]], 20);
+		probe_keys[i][(random32() & 1) ? 19 : 0] ^= random32() & 1; /* half of them differ, late or early */
+	}
+}
+
+/* As in a pack's index. Other keys in every turn: the caches hold the first steps only. */
+static void binary_searches(const struct row *r)
+{
+	uint64_t found = 0;
+
+	(void)r;
+	for (unsigned i = 0; i < 256; i++) {
+		unsigned char key[20]; /* cached, as the one that is looked up is */
+		size_t low = 0, high = HASHES;
+
+		for (int k = 0; k < 20; k += 4) {
+			uint32_t x = random32();
+			memcpy(key + k, &x, 4);
+		}
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+			int order = plt_entry(key, hashes[middle], 20);
+
+			if (order < 0) {
+				high = middle;
+			} else if (order > 0) {
+				low = middle + 1;
+			} else {
+				found++;
+				break;
+			}
+		}
+	}
+	sink = found;
+}
+
+/* As in a hash table of objects: one comparison in a place that is not cached. */
+static void cold_probes(const struct row *r)
+{
+	uint64_t found = 0;
+
+	(void)r;
+	uint32_t shift = random32() % HASHES;
+	for (unsigned i = 0; i < PROBES; i++) {
+		uint32_t slot = (probe_slots[i] + shift) % HASHES;
+
+		if (plt_entry(probe_keys[i], hashes[slot], 20) == 0)
+			found++;
+	}
+	sink = found;
+}
+
+/* ---- Measuring --------------------------------------------------------------------------------------------------- */
+
+struct run {
+	const struct row *row;
+	size_t function;
+};
+
+static void run_calls(void *arg)
+{
+	const struct run *run = arg;
+	const struct row *r = run->row;
+	uint64_t sum = 0;
+
+	plt_slot = functions[run->function].function;
+	memcmp_path = paths[run->function];
+	if (r->custom) {
+		r->custom(r);
+		return;
+	}
+	for (const struct call *c = r->calls, *end = c + r->count; c < end; c++) {
+		int result = plt_entry(c->a, c->b, c->n);
+
+		sum += (unsigned)result;
+		if (result)
+			__asm__ volatile("" : "+r"(sum));
+		else
+			__asm__ volatile("nop" : "+r"(sum));
+	}
+	sink = sum;
+}
+
+static void build_rows(const char *mixes)
+{
+	static const size_t sizes[] = { 1, 2, 4, 7, 8, 12, 16, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 96, 128, 160, 200, 256, 257, 320, 400, 512, 768, 1024,
+					2048, 4096, 8192, 16384 };
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		add_fixed(sizes[i], EQUAL);
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (sizes[i] == 20 || sizes[i] == 40 || sizes[i] == 100 || sizes[i] == 512 || sizes[i] == 4096)
+			for (int o = FIRST; o <= EITHER; o++)
+				add_fixed(sizes[i], o);
+	for (int o = EQUAL; o <= EITHER; o++)
+		add_uniform(64, o);
+	for (int o = EQUAL; o <= EITHER; o++)
+		add_uniform(256, o);
+	add_mixes(mixes);
+	add_page_end(13);
+	add_page_end(20);
+	add_page_end(40);
+	add_page_end(100);
+	add_memory(4096, 32 << 10, "L1");
+	add_memory(16384, 32 << 10, "L1");
+	add_memory(128 << 10, 512 << 10, "L2");
+	add_memory(1 << 20, 8 << 20, "L3");
+	add_memory(1 << 20, 256 << 20, "DRAM");
+	new_row(0, "binary search, 80 MB")->custom = binary_searches;
+	new_row(0, "cold hash probe, 80 MB")->custom = cold_probes;
+}
+
+static bool selected(const struct row *r, char **prefixes, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strncmp(r->name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return n == 0;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = 0.4;
+	FILE *tsv = NULL;
+	const char *mixes = "bench/memcmp_mixes.txt";
+	int opt;
+
+	while ((opt = getopt(argc, argv, "s:t:m:")) != -1) {
+		if (opt == 's')
+			seconds = atof(optarg);
+		else if (opt == 't' && !(tsv = fopen(optarg, "w")))
+			return perror(optarg), 1;
+		else if (opt == 'm')
+			mixes = optarg;
+		else if (opt == '?')
+			return 2;
+	}
+	prepare_functions();
+	prepare_data();
+	prepare_hashes();
+	build_rows(mixes);
+	printf("Processor level: %s. Time relative to glibc's memcmp; its cycles a call.\n%-28s %9s", cpu_level_name(), "", "cycles");
+	for (size_t i = 1; i < FUNCTIONS; i++)
+		printf(" %10s", functions[i].name);
+	printf("\n");
+	for (size_t k = 0; k < row_count; k++) {
+		struct row *r = &rows[k];
+		struct contender c[FUNCTIONS];
+		struct run runs[FUNCTIONS];
+		size_t of[FUNCTIONS], n = 0;
+		double bytes = 20, calls = r->custom == cold_probes ? PROBES : 256;
+
+		if (!selected(r, argv + optind, argc - optind))
+			continue;
+		if (!r->custom) {
+			bytes = 0;
+			for (size_t i = 0; i < r->count; i++)
+				bytes += (double)r->calls[i].n;
+			bytes /= (double)r->count;
+			calls = (double)r->count;
+		}
+		for (size_t i = 0; i < FUNCTIONS; i++) {
+			if ((cpu_features & functions[i].needs) != functions[i].needs || bytes > functions[i].most)
+				continue;
+			runs[n] = (struct run){ r, i };
+			c[n] = (struct contender){ .name = functions[i].name, .run = run_calls, .arg = &runs[n] };
+			of[n++] = i;
+		}
+		measure(c, n, 101, 100000, seconds);
+		printf("%-28s %9.1f", r->name, c[0].cycles / calls);
+		for (size_t i = 1, at = 1; i < FUNCTIONS; i++) {
+			if (at < n && of[at] == i) {
+				double ratio = c[at].cycles / c[0].cycles;
+				printf(ratio < 10 ? " %10.3f" : " %10.1f", ratio);
+				at++;
+			} else {
+				printf(" %10s", "-");
+			}
+		}
+		printf("\n");
+		fflush(stdout);
+		if (tsv)
+			for (size_t i = 0; i < n; i++)
+				fprintf(tsv, "%s\t%s\t%.0f\t%.2f\t%.2f\t%.2f\n", r->name, c[i].name, bytes, c[i].cycles / calls, c[i].low / calls,
+					c[i].high / calls);
+	}
+	return 0;
+}
