@@ -3,6 +3,7 @@
 #include "fastsha.h"
 #include "sha1dc_kernels.h"
 
+#include <immintrin.h>
 #include <string.h>
 
 _Static_assert(offsetof(struct sha1dc_ctx, callback) == 112, "the reference's layout");
@@ -23,67 +24,144 @@ struct disturbance_vector {
 #define CONCAT(a, b) CONCAT2(a, b)
 #define ROL(x, n) ((x) << (n) | (x) >> (32 - (n)))
 
-/* The functions of FIPS 180-4 with their constants; PARITY has one for steps 20 to 39 and one for steps 60 to 79. */
-#define CHOICE(b, c, d) (((d) ^ ((b) & ((c) ^ (d)))) + 0x5a827999u)
-#define PARITY20(b, c, d) (((b) ^ (c) ^ (d)) + 0x6ed9eba1u)
-#define MAJORITY(b, c, d) ((((b) & (c)) | ((d) & ((b) | (c)))) + 0x8f1bbcdcu)
-#define PARITY60(b, c, d) (((b) ^ (c) ^ (d)) + 0xca62c1d6u)
+/*
+ * The functions of FIPS 180-4 with their constants, in two parts that may be added: going back, D is the word just computed, and only the
+ * second part has to wait for it. PARITY has one constant for steps 20 to 39 and one for steps 60 to 79.
+ */
+#define CHOICE_EARLY(b, c) (((b) & (c)) + 0x5a827999u)
+#define CHOICE_LATE(b, c, d) (~(b) & (d))
+#define MAJORITY_EARLY(b, c) (((b) & (c)) + 0x8f1bbcdcu)
+#define MAJORITY_LATE(b, c, d) (((b) ^ (c)) & (d))
+#define PARITY20_EARLY(b, c) 0x6ed9eba1u
+#define PARITY20_LATE(b, c, d) (((b) ^ (c)) ^ (d))
+#define PARITY60_EARLY(b, c) 0xca62c1d6u
+#define PARITY60_LATE(b, c, d) (((b) ^ (c)) ^ (d))
 
-/* One step from the state (a, b, c, d, e) to (e, a, b, c, d), and back again. */
-#define FORWARD(a, b, c, d, e, function, word) ((e) += (word) + function(b, c, d) + ROL(a, 5), (b) = ROL(b, 30))
-#define BACKWARD(a, b, c, d, e, function, word) ((b) = ROL(b, 2), (e) -= (word) + function(b, c, d) + ROL(a, 5))
+/* One step from the state (a, b, c, d, e) to (e, a, b, c, d), and back again; NOW keeps the compiler from moving sums across it. */
+#define FORWARD(a, b, c, d, e, function, word) \
+	do { \
+		(e) += (word) + function##_EARLY(b, c) + function##_LATE(b, c, d); \
+		(b) = ROL(b, 30); \
+		NOW(e); \
+		(e) += ROL(a, 5); \
+	} while (0)
+#define BACKWARD(a, b, c, d, e, function, word) \
+	do { \
+		(b) = ROL(b, 2); \
+		(e) -= (word) + ROL(a, 5) + function##_EARLY(b, c); \
+		NOW(e); \
+		(e) -= function##_LATE(b, c, d); \
+		NOW(e); \
+	} while (0)
 
 /* Five steps, after which the names are in place again. */
 #define FORWARD5(a, b, c, d, e, function, words) \
-	(FORWARD(a, b, c, d, e, function, (words)[0]), FORWARD(e, a, b, c, d, function, (words)[1]), \
-	 FORWARD(d, e, a, b, c, function, (words)[2]), FORWARD(c, d, e, a, b, function, (words)[3]), \
-	 FORWARD(b, c, d, e, a, function, (words)[4]))
+	do { \
+		FORWARD(a, b, c, d, e, function, (words)[0]); \
+		FORWARD(e, a, b, c, d, function, (words)[1]); \
+		FORWARD(d, e, a, b, c, function, (words)[2]); \
+		FORWARD(c, d, e, a, b, function, (words)[3]); \
+		FORWARD(b, c, d, e, a, function, (words)[4]); \
+	} while (0)
 #define BACKWARD5(a, b, c, d, e, function, words) \
-	(BACKWARD(b, c, d, e, a, function, (words)[0]), BACKWARD(c, d, e, a, b, function, (words)[-1]), \
-	 BACKWARD(d, e, a, b, c, function, (words)[-2]), BACKWARD(e, a, b, c, d, function, (words)[-3]), \
-	 BACKWARD(a, b, c, d, e, function, (words)[-4]))
+	do { \
+		BACKWARD(b, c, d, e, a, function, (words)[0]); \
+		BACKWARD(c, d, e, a, b, function, (words)[-1]); \
+		BACKWARD(d, e, a, b, c, function, (words)[-2]); \
+		BACKWARD(e, a, b, c, d, function, (words)[-3]); \
+		BACKWARD(a, b, c, d, e, function, (words)[-4]); \
+	} while (0)
 
-static sha1dc_recompress_fn recompress_one, recompress_sse, recompress_avx2, recompress_avx512;
+/*
+ * The message schedule. Its last three words stay in registers, or each would wait for a store; NOW, or single words are made into
+ * vectors, whose loads wait for the stores of single words.
+ */
+#define EXPAND_PLAIN(w) \
+	do { \
+		__typeof__(w[0]) w3 = w[13], w2 = w[14], w1 = w[15], next; \
+		for (int t = 16; t < 80; t++) { \
+			next = w[t - 8] ^ w[t - 14] ^ w[t - 16]; \
+			NOW(next); \
+			next = ROL(next ^ w3, 1); \
+			NOW(next); \
+			w3 = w2; \
+			w2 = w1; \
+			w1 = next; \
+			w[t] = next; \
+		} \
+	} while (0)
+
+static inline __attribute__((always_inline, target("sha,sse4.1"))) void expand_ni(uint32_t *w)
+{
+	__m128i m[4];
+
+	for (int k = 0; k < 4; k++)
+		m[k] = _mm_set_epi32(w[4 * k], w[4 * k + 1], w[4 * k + 2], w[4 * k + 3]);
+#pragma GCC unroll 16
+	for (int k = 4; k < 20; k++) {
+		m[k % 4] = _mm_xor_si128(_mm_sha1msg1_epu32(m[k % 4], m[(k + 1) % 4]), m[(k + 2) % 4]);
+		m[k % 4] = _mm_sha1msg2_epu32(m[k % 4], m[(k + 3) % 4]);
+		_mm_store_si128((__m128i *)(w + 4 * k), _mm_shuffle_epi32(m[k % 4], 0x1b));
+	}
+}
+
+typedef uint32_t words4 __attribute__((vector_size(16)));
+typedef uint32_t words8 __attribute__((vector_size(32)));
 
 #define LANES 1
 #define TARGET static
 #define RECOMPRESS recompress_one
+#define EXPAND EXPAND_PLAIN
+#include "sha1dc_recompress.h"
+
+#define LANES 1
+#define TARGET static __attribute__((target("sha,sse4.1")))
+#define RECOMPRESS recompress_one_ni
+#define EXPAND expand_ni
 #include "sha1dc_recompress.h"
 
 #define LANES 4
 #define TARGET static
 #define RECOMPRESS recompress_sse
+#define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 #define LANES 8
 #define TARGET static __attribute__((target("avx2")))
 #define RECOMPRESS recompress_avx2
+#define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
-#define LANES 16
-#define TARGET static __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq")))
-#define RECOMPRESS recompress_avx512
+#define LANES 8
+#define TARGET static __attribute__((target("avx2,avx512f,avx512vl")))
+#define RECOMPRESS recompress_avx512vl
+#define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 /* ---- Kernels ---------------------------------------------------------------------------------------------------- */
 
+#define RUN 32 /* blocks a kernel takes at most */
+
 static const struct kernel {
 	const char *name;
-	unsigned needs, not_with; /* CPU_*: all of these, none of those */
+	unsigned needs; /* CPU_*: all of these */
 	sha1dc_kernel_fn *hash;
-	sha1dc_recompress_fn *recompress;
-	unsigned lanes; /* of recompress */
+	unsigned run, unit; /* blocks it takes at most, and reads at least */
+	unsigned shortest;  /* bytes of a message from which on it beats the reference */
+	unsigned lanes;     /* of recompress */
+	sha1dc_recompress_fn *recompress, *recompress_one;
 } kernels[] = { /* the best first */
-	{ "sha1dc_avx512_ni", CPU_AVX512 | CPU_SHA, CPU_NO_ZMM, sha1dc_avx512_ni, recompress_avx512, 16 },
-	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, 0, sha1dc_avx512vl_ni, recompress_avx2, 8 },
-	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, 0, sha1dc_avx2_ni, recompress_avx2, 8 },
-	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, 0, sha1dc_sse_ni, recompress_sse, 4 },
+	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0, 8, recompress_avx512vl, recompress_one_ni },
+	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0, 8, recompress_avx2, recompress_one_ni },
+	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0, 4, recompress_sse, recompress_one_ni },
+	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 400, 8, recompress_avx512vl, recompress_one },
+	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 400, 8, recompress_avx2, recompress_one },
 };
 
 static const struct kernel *choose_kernel(void)
 {
 	for (size_t k = 0; k < sizeof(kernels) / sizeof(*kernels); k++)
-		if ((cpu_features & kernels[k].needs) == kernels[k].needs && !(cpu_features & kernels[k].not_with))
+		if ((cpu_features & kernels[k].needs) == kernels[k].needs)
 			return &kernels[k];
 	return NULL;
 }
@@ -102,8 +180,6 @@ const char *sha1dc_kernel_name(void)
 
 /* ---- A run of blocks -------------------------------------------------------------------------------------------- */
 
-#define RUN 64 /* blocks a kernel takes at a time */
-
 /* One call's work on a context: the chaining value and the survivors live here, and go to the context when all is done. */
 struct work {
 	const struct kernel *kernel;
@@ -112,47 +188,43 @@ struct work {
 	struct sha1dc_survivors survivors;
 };
 
-static void start(struct work *work, const struct kernel *kernel, const uint32_t ihv[5])
+static inline void start(struct work *work, const struct kernel *kernel, const uint32_t ihv[5])
 {
 	work->kernel = kernel;
 	work->found = false;
-	for (int k = 0; k < 4; k++) {
-		work->ihv.dcba[k] = ihv[3 - k];
-		work->ihv.e[k] = 0;
-	}
-	work->ihv.e[3] = ihv[4];
+	/* put together in registers: the kernel loads vectors, which would wait for stores of single words */
+	work->ihv.dcba = _mm_set_epi32(ihv[0], ihv[1], ihv[2], ihv[3]);
+	work->ihv.e = _mm_set_epi32(ihv[4], 0, 0, 0);
 	work->survivors.n = 0;
 }
 
-static void store_ihv(const struct work *work, uint32_t ihv[5])
+/* a to e of a state that is not within the steps */
+static inline void unpack(uint32_t to[5], const struct sha1dc_state *state)
 {
-	for (int k = 0; k < 4; k++)
-		ihv[k] = work->ihv.dcba[3 - k];
-	ihv[4] = work->ihv.e[3];
+	_mm_storeu_si128((__m128i *)to, _mm_shuffle_epi32(state->dcba, 0x1b));
+	to[4] = _mm_cvtsi128_si32(_mm_shuffle_epi32(state->e, 0xff));
 }
 
 /* Decides all survivors. */
 static __attribute__((noinline)) void flush(struct work *work)
 {
-	const struct kernel *kernel = work->kernel;
-
-	if (work->survivors.n <= 2) {
+	if (work->survivors.n <= 2)
 		for (unsigned k = 0; k < work->survivors.n; k++)
-			work->found |= recompress_one(&work->survivors, k) != 0;
-	} else {
-		work->found |= kernel->recompress(&work->survivors, 0) != 0;
-	}
+			work->found |= work->kernel->recompress_one(&work->survivors, k) != 0;
+	else
+		work->found |= work->kernel->recompress(&work->survivors, 0) != 0;
 	work->survivors.n = 0;
 }
 
 /* Queues the vectors that survived in the block of ROW. */
 static __attribute__((noinline)) void queue(struct work *work, const struct sha1dc_row *row, const unsigned char *block)
 {
-	const struct sha1dc_state *out = &row[1].ihv;
+	uint32_t out[5], state[5];
+
+	unpack(out, &row[1].ihv);
 
 	for (uint32_t mask = row->mask; mask; mask &= mask - 1) {
 		const struct disturbance_vector *vector = &disturbance_vectors[__builtin_ctz(mask)];
-		const struct sha1dc_state *state = vector->late ? &row->step64 : &row->step56;
 		unsigned column = work->survivors.n++;
 		uint32_t(*word)[SURVIVORS] = work->survivors.word;
 
@@ -162,12 +234,12 @@ static __attribute__((noinline)) void queue(struct work *work, const struct sha1
 			memcpy(&w, block + 4 * t, 4);
 			word[SURVIVOR_M2 + t][column] = __builtin_bswap32(w) ^ vector->first[t];
 		}
-		for (int k = 0; k < 4; k++) {
-			word[SURVIVOR_STATE + k][column] = state->dcba[3 - k];
-			word[SURVIVOR_OUT + k][column] = out->dcba[3 - k];
+		unpack(state, vector->late ? &row->step64 : &row->step56);
+		state[4] = ROL(state[4], 30);
+		for (int k = 0; k < 5; k++) {
+			word[SURVIVOR_STATE + k][column] = state[k];
+			word[SURVIVOR_OUT + k][column] = out[k];
 		}
-		word[SURVIVOR_STATE + 4][column] = ROL(state->e[3], 30);
-		word[SURVIVOR_OUT + 4][column] = out->e[3];
 		word[SURVIVOR_DM][column] = vector->dm[0];
 		word[SURVIVOR_DM + 1][column] = vector->dm[1];
 		word[SURVIVOR_LATE][column] = -vector->late;
@@ -176,23 +248,43 @@ static __attribute__((noinline)) void queue(struct work *work, const struct sha1
 	}
 }
 
+static void queue_all(struct work *work, uint64_t survived, const struct sha1dc_row *rows, const unsigned char *blocks)
+{
+	for (; survived; survived &= survived - 1) {
+		int k = __builtin_ctzll(survived);
+
+		queue(work, &rows[k], blocks + 64 * k);
+	}
+}
+
+/*
+ * A run's survivors are looked at when the next run is on its way: what mispredicted branches and the queue cost then passes while the last
+ * blocks' chains of instructions are still at work.
+ */
 static void hash_blocks(struct work *work, const unsigned char *block, size_t n)
 {
-	struct sha1dc_row rows[RUN + 1];
+	struct sha1dc_row rows[2][RUN + 1];
+	uint64_t survived = 0;
+	unsigned turn = 0;
+	size_t run = 0;
 
 	while (n) {
-		size_t run = n < RUN ? n : RUN;
+		const unsigned char *next = block + 64 * run;
+		uint64_t next_survived;
 
-		rows[0].ihv = work->ihv;
-		for (uint64_t left = work->kernel->hash(rows, block, run); unlikely(left); left &= left - 1) {
-			int k = __builtin_ctzll(left);
-
-			queue(work, &rows[k], block + 64 * k);
-		}
-		work->ihv = rows[run].ihv;
-		block += 64 * run;
+		run = n < work->kernel->run ? n : work->kernel->run;
+		rows[turn][0].ihv = work->ihv;
+		next_survived = work->kernel->hash(rows[turn], next, run);
+		work->ihv = rows[turn][run].ihv;
 		n -= run;
+		if (unlikely(survived))
+			queue_all(work, survived, rows[!turn], block);
+		survived = next_survived;
+		block = next;
+		turn = !turn;
 	}
+	if (unlikely(survived))
+		queue_all(work, survived, rows[!turn], block);
 }
 
 /* ---- Survivors that wait in the context ---------------------------------------------------------------------------- */
@@ -249,6 +341,8 @@ static const struct kernel *take(struct sha1dc_ctx *ctx, bool scratch)
 
 	if (unlikely(!kernel || ctx->found_collision || !ctx->detect_coll || !ctx->ubc_check || ctx->reduced_round_coll || ctx->callback))
 		return NULL;
+	if (unlikely(!scratch && kernel->unit > 1))
+		return NULL; /* it needs room to wait for so many blocks */
 	if (scratch) {
 		if (!ctx->total) {
 			ctx->scratch.owner = OWNER;
@@ -270,6 +364,7 @@ bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scra
 	const unsigned char *input = data;
 	uint64_t total = ctx->total + n;
 	struct work work;
+	size_t unit;
 
 	if (unlikely(!kernel))
 		return false;
@@ -279,18 +374,19 @@ bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scra
 		return true;
 	}
 
+	unit = 64 * kernel->unit;
 	start(&work, kernel, ctx->ihv);
 	if (have) {
-		size_t fill = -have % 64;
+		size_t fill = -have % unit;
 
 		memcpy(pending + have, input, fill);
 		hash_blocks(&work, pending, (have + fill) / 64);
 		input += fill;
 		n -= fill;
 	}
-	hash_blocks(&work, input, n / 64);
-	input += n / 64 * 64;
-	n %= 64;
+	hash_blocks(&work, input, n / unit * (unit / 64));
+	input += n / unit * unit;
+	n %= unit;
 
 	if (scratch && !ctx->safe_hash)
 		keep_survivors(&work, &ctx->scratch);
@@ -302,7 +398,7 @@ bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scra
 		ctx->found_collision = 1;
 	}
 	memcpy(pending, input, n);
-	store_ihv(&work, ctx->ihv);
+	unpack(ctx->ihv, &work.ihv);
 	ctx->total = total;
 	if (scratch)
 		ctx->scratch.hashed = total - n;
@@ -320,7 +416,7 @@ bool sha1dc_finish(struct sha1dc_ctx *ctx, unsigned char digest[20], bool scratc
 	struct work work;
 	uint32_t ihv[5];
 
-	if (unlikely(!kernel))
+	if (unlikely(!kernel) || ctx->total < kernel->shortest)
 		return false;
 	if (!scratch)
 		pending = memcpy(last, pending, have);
@@ -340,7 +436,7 @@ bool sha1dc_finish(struct sha1dc_ctx *ctx, unsigned char digest[20], bool scratc
 			ctx->found_collision = 1;
 		return false;
 	}
-	store_ihv(&work, ihv);
+	unpack(ihv, &work.ihv);
 	for (int k = 0; k < 5; k++) {
 		uint32_t word = __builtin_bswap32(ihv[k]);
 

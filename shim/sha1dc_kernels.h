@@ -2,12 +2,13 @@
 #ifndef SHA1DC_KERNELS_H
 #define SHA1DC_KERNELS_H
 
+#include <emmintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A state of SHA-1 as SHA-NI keeps it: d, c, b, a; and e in the fourth word of the second vector, rotated left by 2 within the steps. */
+/* A state of SHA-1 as SHA-NI keeps it: d, c, b, a, with a in the highest word; and e in the highest word of the second vector, rotated left by 2 within the steps. */
 struct sha1dc_state {
-	uint32_t dcba[4], e[4];
+	__m128i dcba, e;
 };
 
 /* What a kernel leaves of one block: the offsets are known to the generator. */
@@ -16,15 +17,15 @@ struct sha1dc_row {
 	struct sha1dc_state step56, step64; /* before these steps */
 	uint32_t mask;                      /* disturbance vectors that no condition rules out */
 	uint32_t unused[3];
-} __attribute__((aligned(16)));
+};
 
 /*
  * Compresses N blocks, 1 to 64, starting from rows[0].ihv: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result is set where
- * rows[k].mask is not 0. Kernels that work across blocks need 16 readable blocks whatever N is, and N at most 16.
+ * rows[k].mask is not 0. Those without SHA-NI take at most 16 blocks, and read 8 or 16 of them whatever N is.
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512_ni, sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni;
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
 
 /*
  * Pairs of a block and a disturbance vector that its conditions did not rule out, to be decided by recompression: a column each.

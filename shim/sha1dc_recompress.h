@@ -1,6 +1,6 @@
 /*
  * sha1dc_recompress.h - recompression of survivors in vector lanes: a template, included once for each instruction set with
- * LANES (1, 4, 8, 16), TARGET (the function's attributes) and RECOMPRESS (its name) defined
+ * LANES (1, 4, 8), TARGET (the function's attributes), RECOMPRESS (its name) and EXPAND (fills in w[16] to w[79]) defined
  *
  * The other message of a collision, m2, differs from the block by the disturbance vector. From the state that the block's compression had
  * before step 58 or 65, where both messages agree, m2 leads back to its chaining value and forward to its end; their sum equals the
@@ -8,23 +8,23 @@
  */
 #if LANES == 1
 #define WORDS uint32_t
+#define NOW(x) __asm__("" : "+r"(x))
 #else
-typedef uint32_t CONCAT(words, LANES) __attribute__((vector_size(4 * LANES)));
 #define WORDS CONCAT(words, LANES)
+#define NOW(x) __asm__("" : "+v"(x))
 #endif
 #define ROW(row) (*(const WORDS *)&survivors->word[row][first])
 
 TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned first)
 {
-	WORDS w[80], a, b, c, d, e, fa, fb, fc, fd, fe, differ;
+	WORDS w[80] __attribute__((aligned(64))), a, b, c, d, e, fa, fb, fc, fd, fe, differ;
 	const WORDS late = ROW(SURVIVOR_LATE);
 	uint32_t differs[LANES];
 	unsigned hits = 0;
 
 	for (int t = 0; t < 16; t++)
 		w[t] = ROW(SURVIVOR_M2 + t);
-	for (int t = 16; t < 80; t++)
-		w[t] = ROL(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
+	EXPAND(w);
 
 	/* as from step 56: on to step 58 with the block's own words */
 	fa = a = ROW(SURVIVOR_STATE);
@@ -82,6 +82,8 @@ TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned fi
 
 #undef ROW
 #undef WORDS
+#undef NOW
 #undef LANES
 #undef TARGET
 #undef RECOMPRESS
+#undef EXPAND

@@ -14,10 +14,10 @@
  *
  *   across words    One block at a time. Conditions come in families that only differ in i, so a lane takes one i: with SHA-NI,
  *                   where the conditions of a block are woven between the instructions of the next block's chain.
- *   across blocks   A lane takes one of 8 or 16 blocks, and the schedule W[16..79] is computed in the lanes as well: without SHA-NI,
+ *   across blocks   A lane takes one of 8 blocks, and the schedule W[16..79] is computed in the lanes as well: without SHA-NI,
  *                   where the schedule is worth as much as the conditions; the 80 steps then run one block after another.
  *
- * Either way a test of a condition is the same few instructions, in four instruction sets: test() below.
+ * Either way a test of a condition is the same few instructions, in three instruction sets: test() below.
  */
 
 /* ---- The two data files ---------------------------------------------------------------------------------------- */
@@ -148,42 +148,46 @@ static void print_woven(const struct code *chain, const struct code *fill)
 
 /* ---- Instruction sets ------------------------------------------------------------------------------------------ */
 
-enum isa { SSE, AVX2, AVX512VL, AVX512 };
+enum isa { SSE, AVX2, AVX512VL };
 
 struct target {
-	const char *name;
+	const char *kernel; /* after sha1dc_ */
 	enum isa isa;
-	int lanes;       /* 32-bit words in a vector */
-	char vector;     /* x, y or z: the registers' prefix */
-	int first;       /* vector registers from here on hold conditions: xmm0 to xmm6 belong to the SHA-NI chain */
+	int lanes;          /* 32-bit words in a vector */
+	char vector;        /* x or y: the registers' prefix */
+	int first;          /* vector registers from here on hold conditions: xmm0 to xmm6 belong to the SHA-NI chain */
 	int accumulators;
 };
 
-static const struct target targets[] = {
-	{ "sse", SSE, 4, 'x', 7, 1 },
-	{ "avx2", AVX2, 8, 'y', 7, 2 },
-	{ "avx512vl", AVX512VL, 8, 'y', 16, 4 }, /* for processors whose clock suffers from 512-bit vectors */
-	{ "avx512", AVX512, 16, 'z', 16, 4 },
+/* No 512-bit vectors: beside the chain they are no faster than 256-bit ones, and some processors lower their clock for them. */
+static const struct target sha_ni_targets[] = {
+	{ "sse_ni", SSE, 4, 'x', 7, 1 },
+	{ "avx2_ni", AVX2, 8, 'y', 7, 2 },
+	{ "avx512vl_ni", AVX512VL, 8, 'y', 16, 4 },
+};
+static const struct target scalar_targets[] = {
+	{ "avx2", AVX2, 8, 'y', 0, 2 },
+	{ "avx512vl", AVX512VL, 8, 'y', 0, 4 },
 };
 
 static bool evex(const struct target *target)
 {
-	return target->isa >= AVX512VL;
+	return target->isa == AVX512VL;
 }
 
-/* The name of the vector register NUMBER; a ring of these buffers is enough for one instruction. */
+/* The name of the vector register NUMBER; a ring of these buffers outlives every use. */
 static const char *reg(const struct target *target, int number)
 {
-	static char names[8][8];
+	static char names[32][8];
 	static int next;
-	char *name = names[next++ % 8];
+	char *name = names[next++ % 32];
 
 	snprintf(name, sizeof(names[0]), "%%%cmm%d", target->vector, number);
 	return name;
 }
 
 /* Constants: vectors of 32-bit words, each kept once, printed after the code. */
-static uint32_t pool[1024][16];
+static uint32_t pool[1024][8];
 static int pool_lanes, npool;
 
 static int constant(const struct target *target, const uint32_t *words)
@@ -198,7 +202,7 @@ static int constant(const struct target *target, const uint32_t *words)
 
 static void print_constants(const struct target *target)
 {
-	printf("\t.section .rodata\n\t.balign 64\n.Lconstants_%s:\n", target->name);
+	printf("\t.section .rodata\n\t.balign 64\n.Lconstants_%s:\n", target->kernel);
 	for (int k = 0; k < npool; k++) {
 		printf("\t.long ");
 		for (int lane = 0; lane < pool_lanes; lane++)
@@ -219,14 +223,14 @@ static void test(struct code *code, const struct target *target, int x, bool dif
 	int bits_at = constant(target, bits);
 
 	if (evex(target)) {
-		uint32_t keep[16];
+		uint32_t keep[8];
 		int k = 1 + nth % 6;
 
 		for (int lane = 0; lane < target->lanes; lane++)
 			keep[lane] = ~vectors[lane];
-		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %%k%d", differ ? "vptestnmd" : "vptestmd", target->name, bits_at,
+		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %%k%d", differ ? "vptestnmd" : "vptestmd", target->kernel, bits_at,
 		     reg(target, x), k);
-		emit(code, "vpandd .Lconstants_%s+%d(%%rip), %s, %s{%%k%d}", target->name, constant(target, keep), reg(target, accumulator),
+		emit(code, "vpandd .Lconstants_%s+%d(%%rip), %s, %s{%%k%d}", target->kernel, constant(target, keep), reg(target, accumulator),
 		     reg(target, accumulator), k);
 		return;
 	}
@@ -236,15 +240,15 @@ static void test(struct code *code, const struct target *target, int x, bool dif
 	int vectors_at = constant(target, vectors);
 
 	if (target->isa == AVX2) {
-		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %s", differ ? "vpandn" : "vpand", target->name, bits_at, reg(target, x),
+		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %s", differ ? "vpandn" : "vpand", target->kernel, bits_at, reg(target, x),
 		     reg(target, violated));
-		emit(code, "vmovdqa .Lconstants_%s+%d(%%rip), %s", target->name, vectors_at, reg(target, ruled_out));
+		emit(code, "vmovdqa .Lconstants_%s+%d(%%rip), %s", target->kernel, vectors_at, reg(target, ruled_out));
 		emit(code, "vpsignd %s, %s, %s", reg(target, violated), reg(target, ruled_out), reg(target, ruled_out));
 		emit(code, "vpor %s, %s, %s", reg(target, ruled_out), reg(target, accumulator), reg(target, accumulator));
 	} else {
 		emit(code, "movdqa %s, %s", reg(target, x), reg(target, violated));
-		emit(code, "%s .Lconstants_%s+%d(%%rip), %s", differ ? "pandn" : "pand", target->name, bits_at, reg(target, violated));
-		emit(code, "movdqa .Lconstants_%s+%d(%%rip), %s", target->name, vectors_at, reg(target, ruled_out));
+		emit(code, "%s .Lconstants_%s+%d(%%rip), %s", differ ? "pandn" : "pand", target->kernel, bits_at, reg(target, violated));
+		emit(code, "movdqa .Lconstants_%s+%d(%%rip), %s", target->kernel, vectors_at, reg(target, ruled_out));
 		emit(code, "psignd %s, %s", reg(target, violated), reg(target, ruled_out));
 		emit(code, "por %s, %s", reg(target, ruled_out), reg(target, accumulator));
 	}
@@ -262,6 +266,14 @@ static void clear_accumulators(struct code *code, const struct target *target)
 		else
 			emit(code, "pxor %s, %s", r, r);
 	}
+}
+
+/* The first accumulator takes up the others. */
+static void join_accumulators(struct code *code, const struct target *target)
+{
+	for (int n = target->accumulators / 2; n; n /= 2)
+		for (int k = target->first; k < target->first + n; k++)
+			emit(code, "%s %s, %s, %s", evex(target) ? "vpandd" : "vpor", reg(target, k + n), reg(target, k), reg(target, k));
 }
 
 /* ---- Conditions across words ------------------------------------------------------------------------------------ */
@@ -283,31 +295,87 @@ static bool same_family(const struct condition *a, const struct condition *b)
 	return a->j - a->i == b->j - b->i && a->bit_i - a->bit_j == b->bit_i - b->bit_j && a->xor == b->xor;
 }
 
+/*
+ * The vector of words of which W[LAST] is the latest, as a register's name; SCRATCH may be used for it.
+ * RECENT: the words were stored a moment ago, 16 bytes at a time, and a load that needs more than one of these stores would wait until they
+ * are in the cache, behind the chain. So aligned loads only: in vectors of 32 bytes, load_recent_words has put them into registers.
+ */
+#define RECENT_WORDS(target) (evex(target) ? 26 : 0) /* six registers from here on */
+
+static const char *window(struct code *code, const struct target *target, int last, bool recent, int scratch)
+{
+	int at = word_at(last), vector = 4 * target->lanes, low = at / vector, rest = at % vector;
+	const char *r = reg(target, scratch);
+
+	if (!recent) {
+		emit(code, "%s %d(%%rcx), %s", evex(target) ? "vmovdqu32" : target->isa == AVX2 ? "vmovdqu" : "movdqu", at, r);
+		return r;
+	}
+	if (target->isa == SSE) {
+		emit(code, "movdqa %d(%%rcx), %s", (at + 15) / 16 * 16, r);
+		if (rest)
+			emit(code, "palignr $%d, %d(%%rcx), %s", rest, at / 16 * 16, r);
+		return r;
+	}
+	low += RECENT_WORDS(target);
+	if (!rest)
+		return reg(target, low);
+	if (evex(target)) {
+		emit(code, "valignd $%d, %s, %s, %s", rest / 4, reg(target, low), reg(target, low + 1), r);
+		return r;
+	}
+	emit(code, "vperm2i128 $0x21, %s, %s, %s", reg(target, low + 1), reg(target, low), r);
+	if (rest < 16)
+		emit(code, "vpalignr $%d, %s, %s, %s", rest, reg(target, low), r, r);
+	else if (rest > 16)
+		emit(code, "vpalignr $%d, %s, %s, %s", rest - 16, r, reg(target, low + 1), r);
+	return r;
+}
+
+static void load_recent_words(struct code *code, const struct target *target)
+{
+	for (int k = 0; target->isa != SSE && k < 6; k++) {
+		int r = RECENT_WORDS(target) + k;
+
+		emit(code, "%s %d(%%rcx), %%xmm%d", evex(target) ? "vmovdqa32" : "vmovdqa", 32 * k, r);
+		emit(code, "%s $1, %d(%%rcx), %%ymm%d, %%ymm%d", evex(target) ? "vinserti32x4" : "vinserti128", 32 * k + 16, r, r);
+	}
+}
+
 /* x = W[t..] xor (W[t + distance..] with bit bit_j moved to bit_i), for as many t as there are lanes, from FIRST up. */
-static void combine(struct code *code, const struct target *target, int x, int first, int distance, int shift)
+static void combine(struct code *code, const struct target *target, int x, int first, int distance, int shift, bool recent)
 {
 	int last = first + target->lanes - 1;
-	const char *r = reg(target, x);
+	const char *r = reg(target, x), *later;
 
-	if (evex(target)) {
-		if (shift)
-			emit(code, "vprold $%d, %d(%%rcx), %s", shift & 31, word_at(last + distance), r);
-		else
-			emit(code, "vmovdqu32 %d(%%rcx), %s", word_at(last + distance), r);
-		emit(code, "vpxord %d(%%rcx), %s, %s", word_at(last), r, r);
-		return;
-	}
-	const char *v = target->isa == AVX2 ? "v" : "";
-	emit(code, "%smovdqu %d(%%rcx), %s", v, word_at(last + distance), r);
-	if (shift && target->isa == AVX2)
-		emit(code, "%s $%d, %s, %s", shift > 0 ? "vpslld" : "vpsrld", abs(shift), r, r);
-	else if (shift)
-		emit(code, "%s $%d, %s", shift > 0 ? "pslld" : "psrld", abs(shift), r);
-	if (target->isa == AVX2) {
-		emit(code, "vpxor %d(%%rcx), %s, %s", word_at(last), r, r);
+	if (evex(target) && shift && !recent) {
+		emit(code, "vprold $%d, %d(%%rcx), %s", shift & 31, word_at(last + distance), r);
+		later = r;
 	} else {
-		emit(code, "movdqu %d(%%rcx), %s", word_at(last), reg(target, 13));
-		emit(code, "pxor %s, %s", reg(target, 13), r);
+		later = window(code, target, last + distance, recent, x);
+	}
+	if (evex(target)) {
+		if (shift && recent)
+			emit(code, "vprold $%d, %s, %s", shift & 31, later, r);
+		if (shift)
+			later = r;
+		if (recent)
+			emit(code, "vpxord %s, %s, %s", window(code, target, last, recent, 25), later, r);
+		else
+			emit(code, "vpxord %d(%%rcx), %s, %s", word_at(last), later, r);
+	} else if (target->isa == AVX2) {
+		if (shift) {
+			emit(code, "%s $%d, %s, %s", shift > 0 ? "vpslld" : "vpsrld", abs(shift), later, r);
+			later = r;
+		}
+		if (recent)
+			emit(code, "vpxor %s, %s, %s", window(code, target, last, recent, 6), later, r);
+		else
+			emit(code, "vpxor %d(%%rcx), %s, %s", word_at(last), later, r);
+	} else {
+		if (shift)
+			emit(code, "%s $%d, %s", shift > 0 ? "pslld" : "psrld", abs(shift), r);
+		emit(code, "pxor %s, %s", window(code, target, last, recent, 13), r);
 	}
 }
 
@@ -326,13 +394,7 @@ static void gather_accumulators(struct code *code, const struct target *target)
 		emit(code, "not %%r9d");
 		return;
 	}
-	for (int n = target->accumulators / 2; n; n /= 2)
-		for (int k = 0; k < n; k++)
-			emit(code, "%s %s, %s, %s", op, reg(target, a + k + n), reg(target, a + k), reg(target, a + k));
-	if (target->lanes == 16) {
-		emit(code, "vextracti64x4 $1, %%zmm%d, %%ymm%d", a, tmp);
-		emit(code, "%s %%ymm%d, %%ymm%d, %%ymm%d", op, tmp, a, a);
-	}
+	join_accumulators(code, target);
 	emit(code, "%s $1, %%ymm%d, %%xmm%d", evex(target) ? "vextracti32x4" : "vextracti128", a, tmp);
 	emit(code, "%s %%xmm%d, %%xmm%d, %%xmm%d", op, tmp, a, a);
 	emit(code, "vpshufd $0x4e, %%xmm%d, %%xmm%d", a, tmp);
@@ -344,11 +406,13 @@ static void gather_accumulators(struct code *code, const struct target *target)
 		emit(code, "not %%r9d");
 }
 
-static void conditions_across_words(struct code *code, const struct target *target)
+static void conditions_across_words(struct code *code, const struct target *target, bool recent)
 {
 	bool done[MAX_CONDITIONS] = { false };
 	int nth_window = 0, nth_test = 0;
 
+	if (recent)
+		load_recent_words(code, target);
 	clear_accumulators(code, target);
 	for (int c = 0; c < nconditions; c++) {
 		if (done[c])
@@ -357,14 +421,14 @@ static void conditions_across_words(struct code *code, const struct target *targ
 		/* The rows are in order of i: a window of words that starts at this condition covers the most of its family. */
 		int distance = conditions[c].j - conditions[c].i, shift = conditions[c].bit_i - conditions[c].bit_j;
 		int first = conditions[c].i, highest = 79 - distance - (target->lanes - 1);
-		int x = target->first + target->accumulators + nth_window++ % (evex(target) ? 10 : 4);
+		int x = target->first + target->accumulators + nth_window++ % (evex(target) ? 5 : 4);
 		bool more;
 
 		if (first > highest)
 			first = highest;
-		combine(code, target, x, first, distance, shift);
+		combine(code, target, x, first, distance, shift, recent);
 		do { /* a test takes at most one condition a lane */
-			uint32_t bits[16] = { 0 }, vectors[16] = { 0 };
+			uint32_t bits[8] = { 0 }, vectors[8] = { 0 };
 
 			more = false;
 			for (int k = c; k < nconditions; k++) {
@@ -384,13 +448,22 @@ static void conditions_across_words(struct code *code, const struct target *targ
 		} while (more);
 	}
 	gather_accumulators(code, target);
-	fprintf(stderr, "%s: %d windows, %d tests, %d instructions\n", target->name, nth_window, nth_test, code->n);
 }
 
-/* ---- SHA-NI ----------------------------------------------------------------------------------------------------- */
+/* ---- Kernels ----------------------------------------------------------------------------------------------------- */
 
 /* struct sha1dc_row of sha1dc_kernels.h */
 enum { ROW_IHV = 0, ROW_STEP56 = 32, ROW_STEP64 = 64, ROW_MASK = 96, ROW_SIZE = 112 };
+
+static void print_head(const struct target *target)
+{
+	const char *name = target->kernel;
+
+	printf("\n\t.globl sha1dc_%s\n\t.hidden sha1dc_%s\n\t.type sha1dc_%s, @function\n\t.balign 64\nsha1dc_%s:\n\t_CET_ENDBR\n",
+	       name, name, name, name);
+}
+
+/* ---- SHA-NI ----------------------------------------------------------------------------------------------------- */
 
 static void move(struct code *code, bool vex, const char *from, const char *to)
 {
@@ -471,17 +544,17 @@ static void sha_ni_block(struct code *code, bool vex)
  */
 static void sha_ni_kernel(const struct target *target)
 {
-	struct code sha = { 0 }, filter = { 0 };
+	struct code sha = { 0 }, filter = { 0 }, last_filter = { 0 };
 	bool vex = target->isa != SSE;
 	const char *move_name = vex ? "vmovdqa" : "movdqa";
 	/* the filter reads the previous block's words: in the loop the chain stores to the other buffer */
 	int other = 256;
 
 	sha_ni_block(&sha, vex);
-	conditions_across_words(&filter, target);
-	printf("\n\t.globl sha1dc_%s_ni\n\t.hidden sha1dc_%s_ni\n\t.type sha1dc_%s_ni, @function\n\t.balign 64\nsha1dc_%s_ni:\n",
-	       target->name, target->name, target->name, target->name);
-	printf("\t_CET_ENDBR\n\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-%d, %%rsp\n", 2 * other, 2 * other);
+	conditions_across_words(&filter, target, false);
+	conditions_across_words(&last_filter, target, true);
+	print_head(target);
+	printf("\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-%d, %%rsp\n", 2 * other, 2 * other);
 	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
 	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", move_name, ROW_IHV, move_name, ROW_IHV + 16);
 	print(&sha);
@@ -503,21 +576,237 @@ static void sha_ni_kernel(const struct target *target)
 	printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n\tmov %%r11, %%rcx\n\tdec %%rdx\n\tjnz 1b\n2:\n",
 	       ROW_MASK - 2 * ROW_SIZE);
 	printf("\t%s %%xmm0, %d(%%rdi)\n\t%s %%xmm1, %d(%%rdi)\n", move_name, ROW_IHV, move_name, ROW_IHV + 16);
-	print(&filter);
+	print(&last_filter);
 	printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n", ROW_MASK - ROW_SIZE);
 	printf("\tmov $64, %%ecx\n\tsub %%r8d, %%ecx\n\tshr %%cl, %%rax\n\tmov %%r10, %%rsp\n");
 	if (target->isa == AVX2)
 		printf("\tvzeroupper\n");
-	printf("\tret\n\t.size sha1dc_%s_ni, .-sha1dc_%s_ni\n", target->name, target->name);
+	printf("\tret\n\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
 	print_constants(target);
+}
+
+/* ---- Without SHA-NI ------------------------------------------------------------------------------------------------ */
+
+/*
+ * The words of 16 blocks lie at %rcx: W[t] of block k at 64 * t + 4 * k, and after them, as if W[80], the vectors that survive.
+ * A pass fills in eight blocks' words, %rcx and %rsi at the first of them.
+ */
+#define STRIDE 64
+
+static void transpose(struct code *code, const struct target *target)
+{
+	for (int half = 0; half < 2; half++) {
+		for (int block = 0; block < 8; block++) {
+			emit(code, "vmovdqu %d(%%rsi), %%ymm%d", 64 * block + 32 * half, block);
+			emit(code, "vpshufb .Lswap(%%rip), %%ymm%d, %%ymm%d", block, block);
+		}
+		for (int k = 0; k < 8; k += 2) { /* pairs of blocks, words 0 1 4 5 and 2 3 6 7 */
+			emit(code, "vpunpckldq %%ymm%d, %%ymm%d, %%ymm%d", k + 1, k, 8 + k);
+			emit(code, "vpunpckhdq %%ymm%d, %%ymm%d, %%ymm%d", k + 1, k, 9 + k);
+		}
+		for (int k = 0; k < 8; k += 4) { /* four blocks, words k and k + 4 */
+			emit(code, "vpunpcklqdq %%ymm%d, %%ymm%d, %%ymm%d", 10 + k, 8 + k, k);
+			emit(code, "vpunpckhqdq %%ymm%d, %%ymm%d, %%ymm%d", 10 + k, 8 + k, k + 1);
+			emit(code, "vpunpcklqdq %%ymm%d, %%ymm%d, %%ymm%d", 11 + k, 9 + k, k + 2);
+			emit(code, "vpunpckhqdq %%ymm%d, %%ymm%d, %%ymm%d", 11 + k, 9 + k, k + 3);
+		}
+		for (int k = 0; k < 4; k++) {
+			emit(code, "vperm2i128 $0x20, %%ymm%d, %%ymm%d, %%ymm%d", k + 4, k, 8 + k);
+			emit(code, "vperm2i128 $0x31, %%ymm%d, %%ymm%d, %%ymm%d", k + 4, k, 12 + k);
+		}
+		for (int k = 0; k < 8; k++)
+			emit(code, "vmovdqa %%ymm%d, %d(%%rcx)", 8 + k, STRIDE * (8 * half + k));
+	}
+	if (evex(target)) /* the last 16 words stay in ymm16 to ymm31 */
+		for (int t = 0; t < 16; t++)
+			emit(code, "vmovdqa32 %d(%%rcx), %%ymm%d", STRIDE * t, 16 + t);
+}
+
+/* W[t] of eight blocks. Without enough registers all of them are taken from memory. */
+static void schedule_word(struct code *code, const struct target *target, int t)
+{
+	if (evex(target)) {
+		int w = 16 + t % 16; /* W[t - 16] so far */
+
+		emit(code, "vpxord %%ymm%d, %%ymm%d, %%ymm%d", 16 + (t - 14) % 16, w, w);
+		emit(code, "vpternlogd $0x96, %%ymm%d, %%ymm%d, %%ymm%d", 16 + (t - 8) % 16, 16 + (t - 3) % 16, w);
+		emit(code, "vprold $1, %%ymm%d, %%ymm%d", w, w);
+		emit(code, "vmovdqa32 %%ymm%d, %d(%%rcx)", w, STRIDE * t);
+		return;
+	}
+	emit(code, "vmovdqa %d(%%rcx), %%ymm6", STRIDE * (t - 16));
+	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", STRIDE * (t - 14));
+	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", STRIDE * (t - 8));
+	emit(code, "vpxor %%ymm%d, %%ymm6, %%ymm6", 8 + t % 3); /* the last three words are in ymm8 to ymm10 */
+	emit(code, "vpsrld $31, %%ymm6, %%ymm7");
+	emit(code, "vpaddd %%ymm6, %%ymm6, %%ymm6");
+	emit(code, "vpor %%ymm6, %%ymm7, %%ymm%d", 8 + t % 3);
+	emit(code, "vmovdqa %%ymm%d, %d(%%rcx)", 8 + t % 3, STRIDE * t);
+}
+
+/* The conditions whose later word is W[t], each in all lanes. */
+static void conditions_of_word(struct code *code, const struct target *target, int t, int *nth)
+{
+	bool done[MAX_CONDITIONS] = { false };
+
+	for (int c = 0; c < nconditions; c++) {
+		const struct condition *first = &conditions[c];
+		int shift = first->bit_i - first->bit_j, x = 4 + *nth % 2;
+
+		if (first->j != t || done[c])
+			continue;
+		if (evex(target)) {
+			emit(code, "vprold $%d, %%ymm%d, %%ymm%d", shift & 31, 16 + t % 16, x);
+			emit(code, "vpxord %%ymm%d, %%ymm%d, %%ymm%d", 16 + first->i % 16, x, x);
+		} else if (shift) {
+			emit(code, "%s $%d, %%ymm%d, %%ymm%d", shift > 0 ? "vpslld" : "vpsrld", abs(shift), 8 + t % 3, x);
+			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", STRIDE * first->i, x, x);
+		} else {
+			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", STRIDE * first->i, 8 + t % 3, x);
+		}
+		for (int k = c; k < nconditions; k++) {
+			const struct condition *other = &conditions[k];
+			uint32_t bits[8], vectors[8];
+
+			if (other->j != t || other->i != first->i || other->bit_i - other->bit_j != shift)
+				continue;
+			for (int lane = 0; lane < 8; lane++) {
+				bits[lane] = 1u << other->bit_i;
+				vectors[lane] = other->vectors;
+			}
+			test(code, target, x, other->xor, bits, vectors, (*nth)++);
+			done[k] = true;
+		}
+	}
+}
+
+static void conditions_across_blocks(struct code *code, const struct target *target)
+{
+	int nth = 0;
+
+	transpose(code, target);
+	clear_accumulators(code, target);
+	if (!evex(target))
+		for (int t = 13; t < 16; t++)
+			emit(code, "vmovdqa %d(%%rcx), %%ymm%d", STRIDE * t, 8 + t % 3);
+	for (int t = 16; t < 80; t++) {
+		schedule_word(code, target, t);
+		conditions_of_word(code, target, t, &nth);
+	}
+	join_accumulators(code, target);
+	if (!evex(target)) {
+		emit(code, "vpcmpeqd %%ymm1, %%ymm1, %%ymm1");
+		emit(code, "vpxor %%ymm1, %%ymm0, %%ymm0");
+	}
+	emit(code, "vmovdqa %%ymm0, %d(%%rcx)", STRIDE * 80);
+	if (nth != nconditions)
+		die("conditions left over");
+}
+
+/* Step t from (a, b, c, d, e) to (e, a, b, c, d), in registers NAMES[0] to NAMES[4]; the next step's names move by one. */
+static void scalar_step(struct code *code, int t)
+{
+	static const char *const names[5] = { "r8d", "r9d", "r10d", "r11d", "r12d" };
+	static const unsigned constants[4] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
+	const char *a = names[(80 - t) % 5], *b = names[(81 - t) % 5], *c = names[(82 - t) % 5], *d = names[(83 - t) % 5],
+		   *e = names[(84 - t) % 5];
+
+	if (t == 56 || t == 64) {
+		int at = t == 56 ? ROW_STEP56 : ROW_STEP64;
+
+		emit(code, "mov %%%s, %d(%%rdi)", d, at);
+		emit(code, "mov %%%s, %d(%%rdi)", c, at + 4);
+		emit(code, "mov %%%s, %d(%%rdi)", b, at + 8);
+		emit(code, "mov %%%s, %d(%%rdi)", a, at + 12);
+		emit(code, "rorx $30, %%%s, %%eax", e);
+		emit(code, "mov %%eax, %d(%%rdi)", at + 28);
+	}
+	emit(code, "add %d(%%rcx), %%%s", STRIDE * t, e);
+	emit(code, "add $%d, %%%s", (int)constants[t / 20], e);
+	if (t < 20) {
+		emit(code, "andn %%%s, %%%s, %%eax", d, b);
+		emit(code, "mov %%%s, %%ebx", c);
+		emit(code, "and %%%s, %%ebx", b);
+		emit(code, "add %%eax, %%%s", e);
+		emit(code, "add %%ebx, %%%s", e);
+	} else if (t < 40 || t >= 60) {
+		emit(code, "mov %%%s, %%eax", c);
+		emit(code, "xor %%%s, %%eax", d);
+		emit(code, "xor %%%s, %%eax", b);
+		emit(code, "add %%eax, %%%s", e);
+	} else {
+		emit(code, "mov %%%s, %%eax", c);
+		emit(code, "and %%%s, %%eax", d);
+		emit(code, "mov %%%s, %%ebx", c);
+		emit(code, "xor %%%s, %%ebx", d);
+		emit(code, "and %%%s, %%ebx", b);
+		emit(code, "add %%eax, %%%s", e);
+		emit(code, "add %%ebx, %%%s", e);
+	}
+	emit(code, "rorx $27, %%%s, %%eax", a);
+	emit(code, "rorx $2, %%%s, %%%s", b, b);
+	emit(code, "add %%eax, %%%s", e);
+}
+
+/*
+ * uint64_t sha1dc_<isa>(struct sha1dc_row *rows, const void *blocks, size_t n), n up to 16
+ * First the words and conditions of all blocks, then .Lsteps, shared by both kernels: rdi: the row, rcx: the block's words,
+ * rdx: blocks left, rsi: n, r8 to r12: a to e, rax and rbx: help, rbp: the frame, r13: the result, filled from the top.
+ */
+static void scalar_kernel(const struct target *target)
+{
+	struct code pass = { 0 };
+
+	conditions_across_blocks(&pass, target);
+	print_head(target);
+	printf("\tpush %%rbp\n\tmov %%rsp, %%rbp\n\tpush %%rbx\n\tpush %%r12\n\tpush %%r13\n");
+	printf("\tsub $%d, %%rsp\n\tand $-64, %%rsp\n\tmov %%rsp, %%rcx\n", 81 * STRIDE);
+	printf("\tmov %%rdx, %%rax\n1:\n");
+	print(&pass);
+	printf("\tadd $512, %%rsi\n\tadd $32, %%rcx\n\tsub $8, %%rax\n\tja 1b\n\tvzeroupper\n\tjmp .Lsteps\n");
+	printf("\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
+	print_constants(target);
+}
+
+static void scalar_steps(void)
+{
+	static const char *const words[5] = { "r11d", "r10d", "r9d", "r8d", "r12d" }; /* d, c, b, a, e */
+	static const int at[5] = { 0, 4, 8, 12, 28 };
+	struct code steps = { 0 };
+
+	for (int k = 0; k < 5; k++)
+		emit(&steps, "mov %d(%%rdi), %%%s", ROW_IHV + at[k], words[k]);
+	for (int t = 0; t < 80; t++)
+		scalar_step(&steps, t);
+	for (int k = 0; k < 5; k++) {
+		emit(&steps, "add %d(%%rdi), %%%s", ROW_IHV + at[k], words[k]);
+		emit(&steps, "mov %%%s, %d(%%rdi)", words[k], ROW_SIZE + ROW_IHV + at[k]);
+	}
+	emit(&steps, "mov %d(%%rcx), %%eax", STRIDE * 80);
+	emit(&steps, "mov %%eax, %d(%%rdi)", ROW_MASK);
+	emit(&steps, "neg %%eax");
+	emit(&steps, "rcr $1, %%r13");
+	emit(&steps, "add $4, %%rcx");
+	emit(&steps, "add $%d, %%rdi", ROW_SIZE);
+	printf("\n\t.type sha1dc_steps, @function\n\t.balign 64\nsha1dc_steps:\n.Lsteps:\n");
+	printf("\tmov %%rsp, %%rcx\n\tmov %%rdx, %%rsi\n\txor %%r13d, %%r13d\n\t.balign 32\n1:\n");
+	print(&steps);
+	printf("\tdec %%rdx\n\tjnz 1b\n");
+	printf("\tmov $64, %%ecx\n\tsub %%esi, %%ecx\n\tmov %%r13, %%rax\n\tshr %%cl, %%rax\n");
+	printf("\tlea -24(%%rbp), %%rsp\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\tpop %%rbp\n\tret\n\t.size sha1dc_steps, .-sha1dc_steps\n");
 }
 
 static void write_kernels(void)
 {
 	puts("/* The kernels of collision-detecting SHA-1: made by sha1dc_gen */\n#include <cet.h>\n\t.text");
-	for (size_t k = 0; k < sizeof(targets) / sizeof(*targets); k++)
-		sha_ni_kernel(&targets[k]);
-	puts("\t.section .rodata\n\t.balign 16\n.Lreverse:\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n"
+	for (size_t k = 0; k < sizeof(sha_ni_targets) / sizeof(*sha_ni_targets); k++)
+		sha_ni_kernel(&sha_ni_targets[k]);
+	for (size_t k = 0; k < sizeof(scalar_targets) / sizeof(*scalar_targets); k++)
+		scalar_kernel(&scalar_targets[k]);
+	scalar_steps();
+	puts("\t.section .rodata\n\t.balign 32\n"
+	     ".Lreverse:\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n\t.balign 32\n"
+	     ".Lswap:\n\t.byte 3,2,1,0,7,6,5,4,11,10,9,8,15,14,13,12\n\t.byte 3,2,1,0,7,6,5,4,11,10,9,8,15,14,13,12\n"
 	     "\t.section .note.GNU-stack, \"\", @progbits");
 }
 
