@@ -109,32 +109,32 @@ typedef uint32_t words4 __attribute__((vector_size(16)));
 typedef uint32_t words8 __attribute__((vector_size(32)));
 
 #define LANES 1
-#define TARGET static
-#define RECOMPRESS recompress_one
+#define TARGET
+#define RECOMPRESS sha1dc_recompress_one
 #define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 #define LANES 1
-#define TARGET static __attribute__((target("sha,sse4.1")))
-#define RECOMPRESS recompress_one_ni
+#define TARGET __attribute__((target("sha,sse4.1")))
+#define RECOMPRESS sha1dc_recompress_one_ni
 #define EXPAND expand_ni
 #include "sha1dc_recompress.h"
 
 #define LANES 4
-#define TARGET static
-#define RECOMPRESS recompress_sse
+#define TARGET
+#define RECOMPRESS sha1dc_recompress_sse
 #define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 #define LANES 8
-#define TARGET static __attribute__((target("avx2")))
-#define RECOMPRESS recompress_avx2
+#define TARGET __attribute__((target("avx2")))
+#define RECOMPRESS sha1dc_recompress_avx2
 #define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 #define LANES 8
-#define TARGET static __attribute__((target("avx2,avx512f,avx512vl")))
-#define RECOMPRESS recompress_avx512vl
+#define TARGET __attribute__((target("avx2,avx512f,avx512vl")))
+#define RECOMPRESS sha1dc_recompress_avx512vl
 #define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
@@ -151,11 +151,11 @@ static const struct kernel {
 	unsigned lanes;     /* of recompress */
 	sha1dc_recompress_fn *recompress, *recompress_one;
 } kernels[] = { /* the best first */
-	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0, 8, recompress_avx512vl, recompress_one_ni },
-	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0, 8, recompress_avx2, recompress_one_ni },
-	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0, 4, recompress_sse, recompress_one_ni },
-	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 400, 8, recompress_avx512vl, recompress_one },
-	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 400, 8, recompress_avx2, recompress_one },
+	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
+	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0, 8, sha1dc_recompress_avx2, sha1dc_recompress_one_ni },
+	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0, 4, sha1dc_recompress_sse, sha1dc_recompress_one_ni },
+	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 400, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one },
+	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 400, 8, sha1dc_recompress_avx2, sha1dc_recompress_one },
 };
 
 static const struct kernel *choose_kernel(void)

@@ -32,14 +32,17 @@ sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx51
  * m2: the block's 16 words xor the vector's; state: a to e before step 56, or 64 where the vector is tested at step 65; out: the
  * chaining value after the block; dm: what tells the block's words from m2's at steps 56 and 57, or 64; late: ~0 where tested at step 65.
  */
-enum { SURVIVOR_M2 = 0, SURVIVOR_STATE = 16, SURVIVOR_OUT = 21, SURVIVOR_DM = 26, SURVIVOR_LATE = 28, SURVIVOR_WORDS = 29, SURVIVORS = 16 };
+enum { SURVIVOR_M2 = 0, SURVIVOR_STATE = 16, SURVIVOR_OUT = 21, SURVIVOR_DM = 26, SURVIVOR_LATE = 28, SURVIVOR_WORDS = 29, SURVIVORS = 8 };
 
 struct sha1dc_survivors {
 	uint32_t word[SURVIVOR_WORDS][SURVIVORS] __attribute__((aligned(64)));
 	unsigned n;
 };
 
-/* Bit k of the result is set where column k is a collision; columns from n on count for nothing. Starts at column FIRST. */
+/* Bit k of the result is set where column k, from FIRST up to as many as there are lanes and below n, is a collision. */
 typedef unsigned sha1dc_recompress_fn(const struct sha1dc_survivors *, unsigned first);
+
+sha1dc_recompress_fn sha1dc_recompress_one, sha1dc_recompress_one_ni, sha1dc_recompress_sse, sha1dc_recompress_avx2,
+	sha1dc_recompress_avx512vl;
 
 #endif

@@ -1,9 +1,9 @@
 /* test_sha1dc.c - collision-detecting SHA-1 against the plain evaluation of both tables, for every kernel */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fastsha.h"
 #include "sha1dc.h"
@@ -205,20 +205,9 @@ static int failures;
 		} \
 	} while (0)
 
-/* the processor's own features, and the levels to run */
-static const struct level {
-	const char *name;
-	unsigned features;
-} levels[] = {
-	{ "avx512+sha", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512 | CPU_SHA },
-	{ "avx2+sha", CPU_SSSE3 | CPU_AVX2 | CPU_SHA },
-	{ "ssse3+sha", CPU_SSSE3 | CPU_SHA },
-	{ "avx512", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512 },
-	{ "avx2", CPU_SSSE3 | CPU_AVX2 },
-};
-
-static void init(struct sha1dc_ctx *ctx)
+static void make_ctx(struct sha1dc_ctx *ctx)
 {
+	memset(ctx, 0xa5, sizeof(*ctx)); /* init clears nothing but its fields */
 	ctx->total = 0;
 	memcpy(ctx->ihv, initial, 20);
 	ctx->found_collision = 0;
@@ -229,79 +218,569 @@ static void init(struct sha1dc_ctx *ctx)
 	ctx->callback = NULL;
 }
 
+/* A page that must not be touched after SIZE bytes, which end there. */
+static unsigned char *before_guard(size_t size)
+{
+	size_t page = 4096, room = (size + page - 1) / page * page;
+	unsigned char *p = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p + room, page, PROT_NONE))
+		exit(2);
+	return p + room - size;
+}
+
+static const struct level {
+	const char *name;
+	unsigned features;
+	sha1dc_kernel_fn *hash;
+	unsigned run, reads; /* blocks: at most, and read at least */
+} levels[] = {
+	{ "avx512+sha", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, 32, 1 },
+	{ "avx2+sha", CPU_SSSE3 | CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, 32, 1 },
+	{ "ssse3+sha", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, 32, 1 },
+	{ "avx512", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512, sha1dc_avx512vl, 16, 8 },
+	{ "avx2", CPU_SSSE3 | CPU_AVX2, sha1dc_avx2, 16, 8 },
+};
+enum { LEVELS = sizeof(levels) / sizeof(*levels) };
+static unsigned real; /* the processor's own features */
+
+static bool has(unsigned features)
+{
+	return !(features & ~real);
+}
+
+/* ---- Steered blocks: the conditions are linear equations in the block's 512 bits ---------------------------------- */
+
+struct form {
+	uint64_t bit[8]; /* the block's bits whose sum it is */
+	int sum;
+};
+
+static struct form word_bits[80][32];
+
+static void make_forms(void)
+{
+	for (int m = 0; m < 512; m++) {
+		unsigned char block[64] = { 0 };
+		uint32_t w[80];
+
+		block[m / 8] = 1 << m % 8;
+		expand(w, block);
+		for (int t = 0; t < 80; t++)
+			for (int bit = 0; bit < 32; bit++)
+				if (w[t] >> bit & 1)
+					word_bits[t][bit].bit[m / 64] |= UINT64_C(1) << m % 64;
+	}
+}
+
+static bool form_bit(const struct form *form, int m)
+{
+	return form->bit[m / 64] >> m % 64 & 1;
+}
+
+static void form_add(struct form *to, const struct form *from)
+{
+	for (int k = 0; k < 8; k++)
+		to->bit[k] ^= from->bit[k];
+	to->sum ^= from->sum;
+}
+
+/* Turns a random BLOCK into one that keeps all conditions of the vectors in WANTED; false: they contradict each other. */
+static bool steer(unsigned char *block, uint32_t wanted)
+{
+	static struct form equation[256];
+	int pivot[256], n = 0;
+
+	for (int c = 0; c < nconditions; c++) {
+		struct form f = word_bits[conditions[c].i][conditions[c].bit_i];
+		int m;
+
+		if (!(conditions[c].vectors & wanted))
+			continue;
+		form_add(&f, &word_bits[conditions[c].j][conditions[c].bit_j]);
+		f.sum = conditions[c].xor;
+		for (int k = 0; k < n; k++)
+			if (form_bit(&f, pivot[k]))
+				form_add(&f, &equation[k]);
+		for (m = 0; m < 512 && !form_bit(&f, m); m++)
+			;
+		if (m == 512) {
+			if (f.sum)
+				return false;
+			continue;
+		}
+		for (int k = 0; k < n; k++) /* no other equation keeps the pivot */
+			if (form_bit(&equation[k], m))
+				form_add(&equation[k], &f);
+		equation[n] = f;
+		pivot[n++] = m;
+	}
+	for (int k = 0; k < n; k++) {
+		int sum = 0;
+
+		for (int word = 0; word < 8; word++) {
+			uint64_t bits;
+
+			memcpy(&bits, block + 8 * word, 8);
+			sum ^= __builtin_parityll(bits & equation[k].bit[word]);
+		}
+		if (sum != equation[k].sum)
+			block[pivot[k] / 8] ^= 1 << pivot[k] % 8;
+	}
+	return true;
+}
+
+/* As many vectors as go together, starting from a random one. */
+static uint32_t compatible_vectors(void)
+{
+	uint32_t set = 0;
+	unsigned first = random_word() % 32;
+
+	for (unsigned k = 0; k < 32; k++) {
+		unsigned char block[64] = { 0 };
+		uint32_t more = set | 1u << (first + 7 * k) % 32;
+
+		if (steer(block, more))
+			set = more;
+	}
+	return set;
+}
+
+/* ---- The tests -------------------------------------------------------------------------------------------------------- */
+
+/* Rows of every kernel for random and steered blocks, at the end of a page, in runs of all lengths. */
+static void test_kernels(unsigned long blocks)
+{
+	static unsigned char run[32 * 64];
+	static struct sha1dc_row rows[33];
+	static unsigned long hits[32];
+	unsigned char *const at_guard = before_guard(sizeof(run));
+	unsigned long done, fewest = ~0ul;
+	int most = 0;
+
+	for (done = 0; done < blocks;) {
+		size_t n = 1 + random_word() % 32;
+		uint32_t mask[32], ihv[33][5], step56[32][5], step64[32][5];
+		uint32_t set = random_word() % 64 ? 0 : compatible_vectors();
+
+		random_bytes(run, n * 64);
+		for (int k = 0; k < 5; k++)
+			ihv[0][k] = random_word();
+		for (size_t k = 0; k < n; k++) {
+			uint32_t w[80], s[5];
+
+			if (set)
+				steer(run + 64 * k, set);
+			else if (!(random_word() & 1))
+				steer(run + 64 * k, 1u << random_word() % 32);
+			if (!(random_word() % 4)) /* often just misses a condition */
+				run[64 * k + random_word() % 64] ^= 1 << random_word() % 8;
+			expand(w, run + 64 * k);
+			mask[k] = survivors(w);
+			for (uint32_t left = mask[k]; left; left &= left - 1)
+				hits[__builtin_ctz(left)]++;
+			if (__builtin_popcount(mask[k]) > most)
+				most = __builtin_popcount(mask[k]);
+			memcpy(s, ihv[k], 20);
+			for (int t = 0; t < 80; t++) {
+				if (t == 56)
+					memcpy(step56[k], s, 20);
+				if (t == 64)
+					memcpy(step64[k], s, 20);
+				step(t, s, w[t]);
+			}
+			for (int i = 0; i < 5; i++)
+				ihv[k + 1][i] = ihv[k][i] + s[i];
+		}
+		for (int l = 0; l < LEVELS; l++) {
+			size_t count = n < levels[l].run ? n : levels[l].run;
+			size_t reads = (count + levels[l].reads - 1) / levels[l].reads * levels[l].reads;
+			unsigned char *place = at_guard + sizeof(run) - 64 * reads;
+			uint64_t survived;
+
+			if (!has(levels[l].features))
+				continue;
+			memcpy(place, run, 64 * count);
+			memset(rows, 0x5a, sizeof(rows));
+			rows[0].ihv.dcba = _mm_set_epi32(ihv[0][0], ihv[0][1], ihv[0][2], ihv[0][3]);
+			rows[0].ihv.e = _mm_set_epi32(ihv[0][4], 0, 0, 0);
+			survived = levels[l].hash(rows, place, count);
+			CHECK(!(survived >> count), "%s: bits after %zu blocks", levels[l].name, count);
+			for (size_t k = 0; k < count; k++) {
+				const struct {
+					const struct sha1dc_state *is;
+					const uint32_t *expect;
+					int rotated;
+				} states[3] = { { &rows[k + 1].ihv, ihv[k + 1], 0 }, { &rows[k].step56, step56[k], 2 }, { &rows[k].step64, step64[k], 2 } };
+
+				CHECK(rows[k].mask == mask[k], "%s: mask %08x of block %zu of %zu, not %08x", levels[l].name, rows[k].mask, k,
+				      count, mask[k]);
+				CHECK((survived >> k & 1) == (mask[k] != 0), "%s: bit of block %zu of %zu", levels[l].name, k, count);
+				for (int i = 0; i < 3; i++) {
+					uint32_t words[8];
+
+					memcpy(words, states[i].is, 32);
+					for (int x = 0; x < 4; x++)
+						CHECK(words[3 - x] == states[i].expect[x], "%s: state %d", levels[l].name, i);
+					CHECK(words[7] == (states[i].rotated ? rol(states[i].expect[4], 2) : states[i].expect[4]), "%s: state %d, e",
+					      levels[l].name, i);
+				}
+			}
+		}
+		done += n;
+	}
+	for (int v = 0; v < 32; v++)
+		if (hits[v] < fewest)
+			fewest = hits[v];
+	CHECK(blocks < 100000 || fewest >= 1000, "a vector survived only %lu times", fewest);
+	printf("kernels: %lu blocks, each vector survived at least %lu times, up to %d in a block\n", done, fewest, most);
+}
+
+/* One column of a recompression: a collision for vector V, or with one bit wrong somewhere. */
+static void make_column(struct sha1dc_survivors *survivors_, unsigned column, int v, bool hit)
+{
+	uint32_t m1[80], m2[80], s[5], back[5], ahead[5], out[5];
+	const uint32_t *dm = vectors[v].dm;
+	int from = vectors[v].test_step, saved = from == 58 ? 56 : 64;
+
+	for (int t = 0; t < 80; t++) {
+		m1[t] = t < 16 ? random_word() : rol(m1[t - 3] ^ m1[t - 8] ^ m1[t - 14] ^ m1[t - 16], 1);
+		m2[t] = m1[t] ^ dm[t];
+	}
+	for (int k = 0; k < 5; k++)
+		survivors_->word[SURVIVOR_STATE + k][column] = s[k] = random_word();
+	for (int t = saved; t < from; t++)
+		step(t, s, m1[t]);
+	memcpy(back, s, 20);
+	memcpy(ahead, s, 20);
+	for (int t = from - 1; t >= 0; t--)
+		step_back(t, back, m2[t]);
+	for (int t = from; t < 80; t++)
+		step(t, ahead, m2[t]);
+	for (int k = 0; k < 5; k++)
+		out[k] = back[k] + ahead[k];
+	if (!hit)
+		out[random_word() % 5] ^= 1u << random_word() % 32;
+	for (int k = 0; k < 5; k++)
+		survivors_->word[SURVIVOR_OUT + k][column] = out[k];
+	for (int k = 0; k < 16; k++)
+		survivors_->word[SURVIVOR_M2 + k][column] = m2[k];
+	survivors_->word[SURVIVOR_DM][column] = dm[saved];
+	survivors_->word[SURVIVOR_DM + 1][column] = from == 58 ? dm[57] : 0;
+	survivors_->word[SURVIVOR_LATE][column] = from == 58 ? 0 : ~0u;
+}
+
+static void test_recompression(int repetitions)
+{
+	static const struct {
+		const char *name;
+		unsigned features, lanes;
+		sha1dc_recompress_fn *recompress;
+	} forms[] = {
+		{ "one", 0, 1, sha1dc_recompress_one },
+		{ "one, SHA-NI", CPU_SSSE3 | CPU_SHA, 1, sha1dc_recompress_one_ni },
+		{ "SSE", 0, 4, sha1dc_recompress_sse },
+		{ "AVX2", CPU_AVX2, 8, sha1dc_recompress_avx2 },
+		{ "AVX-512VL", CPU_AVX512, 8, sha1dc_recompress_avx512vl },
+	};
+	static struct sha1dc_survivors survivors_;
+	unsigned long cases = 0;
+
+	for (int r = 0; r < repetitions; r++) {
+		for (int v = 0; v < 32; v++) {
+			unsigned positive = random_word() & 0xff;
+
+			for (unsigned column = 0; column < SURVIVORS; column++)
+				make_column(&survivors_, column, (v + 5 * column + r) % 32, positive >> column & 1);
+			for (unsigned n = 1; n <= SURVIVORS; n++) {
+				survivors_.n = n;
+				for (size_t f = 0; f < sizeof(forms) / sizeof(*forms); f++) {
+					unsigned found = 0;
+
+					if (!has(forms[f].features))
+						continue;
+					for (unsigned first = 0; first < n; first += forms[f].lanes)
+						found |= forms[f].recompress(&survivors_, first);
+					CHECK(found == (positive & ((1u << n) - 1)), "recompression %s: %02x of %u, not %02x", forms[f].name, found, n,
+					      positive);
+					cases++;
+				}
+			}
+		}
+	}
+	printf("recompression: every vector in every lane, %lu runs\n", cases);
+}
+
+/* What a door does: the engine, and where it refuses the oracle in the original's place. */
+enum outcome { SERVED, REFUSED, COLLISION };
+
+/*
+ * Hashes MESSAGE in random pieces with CTX, which has taken AT bytes of it. Now and then a copy goes on by itself. DIGEST is only written
+ * when served; a refusal must leave a context that the original can take over.
+ */
+static enum outcome stream(struct sha1dc_ctx *ctx, const unsigned char *message, size_t at, size_t n, bool scratch, unsigned char digest[20],
+			   int copies)
+{
+	static unsigned char place[LEVELS][sizeof(struct sha1dc_ctx) + 64];
+	bool refused = false;
+
+	while (at < n) {
+		size_t left = n - at, piece = random_word() % 4 ? random_word() % ((left < 3000 ? left : 3000) + 1) : random_word() % (left + 1);
+
+		if (copies && !(random_word() % 8)) {
+			struct sha1dc_ctx *copy = (void *)(place[copies] + 8 * (random_word() % 8));
+			unsigned char other[20], expect[20];
+
+			memcpy(copy, ctx, scratch ? sizeof(*ctx) : 128);
+			if (stream(copy, message, at, n, scratch, other, copies - 1) == SERVED) {
+				oracle(expect, message, n);
+				CHECK(!memcmp(other, expect, 20), "a copy of length %zu", n);
+			}
+		}
+		if (!sha1dc_update(ctx, message + at, piece, scratch)) {
+			refused = true;
+			break;
+		}
+		at += piece;
+		CHECK(ctx->total == at, "the count of bytes");
+	}
+	if (!refused && sha1dc_finish(ctx, digest, scratch))
+		return SERVED;
+
+	/* the original's turn: state and rest must be those of the message so far */
+	unsigned char pending[SHA1DC_PENDING];
+	size_t rest = sha1dc_release(ctx, pending, scratch), hashed = ctx->total / 64 * 64;
+	uint32_t ihv[5];
+
+	CHECK(ctx->total + rest == at, "released at %zu and %zu of %zu bytes", (size_t)ctx->total, rest, at);
+	memcpy(ihv, initial, 20);
+	for (size_t k = 0; k < hashed; k += 64)
+		compress(ihv, message + k);
+	CHECK(!memcmp(ihv, ctx->ihv, 20), "released with another chaining value");
+	CHECK(!memcmp(ctx->buffer, message + hashed, ctx->total % 64), "released with another buffer");
+	CHECK(!memcmp(pending, message + ctx->total, rest), "released with other pending bytes");
+	if (ctx->total) {
+		CHECK(!sha1dc_update(ctx, message, 1, scratch) || !scratch, "taken again after release");
+	}
+	return ctx->found_collision || ctx->safe_hash ? COLLISION : REFUSED;
+}
+
+static const struct level *level;
+
+/* Messages of all lengths up to LONGEST and some random ones up to LARGEST. */
+static void test_messages(size_t longest, int random_ones, size_t largest)
+{
+	static unsigned char place[sizeof(struct sha1dc_ctx) + 64];
+	unsigned char *message = malloc(largest + longest);
+	unsigned long served = 0, refused = 0;
+
+	for (size_t k = 0; k <= longest + random_ones; k++) {
+		size_t n = k <= longest ? k : random_word() % (largest >> random_word() % 12);
+		bool scratch = random_word() % 4;
+		struct sha1dc_ctx *ctx = (void *)(place + 8 * (random_word() % 8)); /* 8-byte alignment is all there is */
+		unsigned char expect[20], digest[20];
+		enum outcome outcome;
+
+		random_bytes(message, n);
+		if (!(random_word() % 4)) { /* blocks that many vectors survive */
+			uint32_t set = compatible_vectors();
+
+			for (size_t at = 0; at + 64 <= n && at < 65536; at += 64)
+				steer(message + at, set);
+		}
+		CHECK(!oracle(expect, message, n), "a collision by chance?");
+		make_ctx(ctx);
+		ctx->safe_hash = random_word() % 4 == 0;
+		outcome = stream(ctx, message, 0, n, scratch, digest, n < 20000 ? 1 : 0);
+		if (outcome == SERVED) {
+			CHECK(!memcmp(digest, expect, 20), "digest, length %zu", n);
+			served++;
+		} else {
+			CHECK(!(level->features & CPU_SHA) && (n < 1024 || !scratch), "length %zu refused", n);
+			refused++;
+		}
+	}
+	printf("messages: %lu served, %lu left to the original\n", served, refused);
+	free(message);
+}
+
+static size_t read_hex(unsigned char *message, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[256];
+	size_t n = 0;
+
+	if (!file) {
+		perror(path);
+		exit(1);
+	}
+	while (fgets(line, sizeof(line), file))
+		for (char *p = line; *line != '#' && sscanf(p, "%2hhx", &message[n]) == 1; p += 2)
+			n++;
+	fclose(file);
+	return n;
+}
+
+/*
+ * The published collisions, whole, in all splits, and continued from the chaining value of each earlier block after filler of 0 to 47
+ * blocks, so that they come at all offsets.
+ */
+static void test_collisions(void)
+{
+	static const struct {
+		const char *path;
+		size_t detected; /* bytes after which the collision is complete */
+	} files[] = {
+		{ "tests/collisions/shattered-1.hex", 320 },
+		{ "tests/collisions/shattered-2.hex", 320 },
+		{ "tests/collisions/shambles-1.hex", 640 },
+		{ "tests/collisions/shambles-2.hex", 640 },
+	};
+	static unsigned char message[64 * 64 + 640];
+	struct sha1dc_ctx ctx;
+	unsigned long found = 0;
+
+	for (size_t f = 0; f < sizeof(files) / sizeof(*files); f++) {
+		size_t n = read_hex(message, files[f].path);
+		unsigned char digest[20], expect[20];
+
+		CHECK(n == files[f].detected && oracle(expect, message, n) && !oracle(digest, message, n - 64), "the oracle on %s", files[f].path);
+		for (int k = 0; k < 400; k++) {
+			bool scratch = k & 1 || !(level->features & CPU_SHA), all = k & 2;
+			size_t length = all ? n : n - 1;
+			enum outcome outcome;
+
+			make_ctx(&ctx);
+			ctx.safe_hash = k & 4;
+			outcome = stream(&ctx, message, 0, length, scratch, digest, 1);
+			if (length < 1024 && !(level->features & CPU_SHA))
+				continue; /* left to the original */
+			CHECK(outcome == (all ? COLLISION : SERVED), "%s: outcome %d of %zu bytes", files[f].path, outcome, length);
+			found += outcome == COLLISION;
+		}
+		for (size_t filler = 0; filler < 48; filler++) {
+			for (size_t from = 0; from < n - 64; from += 64) {
+				for (int tail = 0; tail < 2; tail++) {
+					static unsigned char padding[4096];
+					uint32_t ihv[5];
+					bool served;
+
+					/* claim the context, then put it where the message would have brought it */
+					make_ctx(&ctx);
+					if (!sha1dc_update(&ctx, padding, 2048 + 64 * 16, true))
+						exit(2);
+					memcpy(ihv, initial, 20);
+					for (size_t at = 0; at < from; at += 64)
+						compress(ihv, message + at);
+					memcpy(ctx.ihv, ihv, 20);
+					CHECK(ctx.total == ctx.scratch.hashed, "nothing pending");
+					served = sha1dc_update(&ctx, message + from, n - from, true) &&
+						 sha1dc_update(&ctx, padding, tail ? 64 * filler : 0, true) && sha1dc_finish(&ctx, digest, true);
+					CHECK(!served && ctx.found_collision, "%s from block %zu, %zu blocks after", files[f].path, from / 64, filler);
+					found += ctx.found_collision;
+				}
+			}
+		}
+	}
+	printf("collisions: found %lu times\n", found);
+}
+
+static void no_callback(uint64_t at, const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d)
+{
+	(void)at, (void)a, (void)b, (void)c, (void)d;
+}
+
+/* Contexts that are not ours to serve. */
+static void test_refusals(void)
+{
+	static unsigned char message[5000];
+	unsigned char digest[20], pending[SHA1DC_PENDING];
+	struct sha1dc_ctx ctx;
+
+	for (int k = 0; k < 6; k++) {
+		size_t n;
+
+		for (int late = 0; late < 2; late++) {
+			make_ctx(&ctx);
+			if (late)
+				CHECK(sha1dc_update(&ctx, message, 3000, true), "an ordinary context");
+			ctx.detect_coll = k != 0;
+			ctx.ubc_check = k != 1;
+			ctx.reduced_round_coll = k == 2;
+			ctx.callback = k == 3 ? no_callback : NULL;
+			if (k == 4)
+				ctx.found_collision = 1;
+			if (k == 5)
+				cpu_features = 0;
+			CHECK(!sha1dc_update(&ctx, message, 100, true) && !sha1dc_finish(&ctx, digest, true), "flags %d", k);
+			n = sha1dc_release(&ctx, pending, true);
+			CHECK(ctx.total + n == (late ? 3000 : 0), "flags %d: released at %zu and %zu", k, (size_t)ctx.total, n);
+			cpu_features = level->features;
+		}
+	}
+}
+
+/* As sha1cdsum prints it. */
+static int print_sums(char **paths)
+{
+	for (; *paths; paths++) {
+		static unsigned char piece[70000];
+		FILE *file = fopen(*paths, "rb");
+		struct sha1dc_ctx ctx;
+		unsigned char digest[20];
+		bool served = true;
+		size_t n;
+
+		if (!file) {
+			perror(*paths);
+			return 1;
+		}
+		make_ctx(&ctx);
+		while (served && (n = fread(piece, 1, 1 + random_word() % sizeof(piece), file)))
+			served = sha1dc_update(&ctx, piece, n, true);
+		fclose(file);
+		if (!served || !sha1dc_finish(&ctx, digest, true)) {
+			printf("%s  %s\n", ctx.found_collision ? "collision" : "refused", *paths);
+			continue;
+		}
+		for (int k = 0; k < 20; k++)
+			printf("%02x", digest[k]);
+		printf("  %s\n", *paths);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	const char *folder = argc > 1 ? argv[1] : "shim/gen";
-	unsigned real;
-	static unsigned char message[1 << 16];
-	struct sha1dc_ctx ctx, copy;
+	const char *set = getenv("CHECK_LONG"), *limit = getenv("FASTSHA_CPU");
+	unsigned long longer = set ? strtoul(set, NULL, 0) : 0;
+	int run = 0;
 
-	read_tables(folder);
+	if (longer && argc < 2)
+		random_state ^= (uint64_t)getpid() << 32; /* other cases every time */
+	if (argc > 1) { /* the sums of files, by the kernel that FASTSHA_CPU allows */
+		cpu_init(limit);
+		return print_sums(argv + 1);
+	}
 	cpu_init(NULL);
 	real = cpu_features;
-	for (size_t l = 0; l < sizeof(levels) / sizeof(*levels); l++) {
-		if (levels[l].features & ~(real | CPU_NO_ZMM)) {
+	read_tables("shim/gen");
+	make_forms();
+	test_kernels(longer ? longer * 100000000 : 300000);
+	test_recompression(longer ? longer * 2000 : 20);
+	for (int l = 0; l < LEVELS; l++) {
+		if (!has(levels[l].features)) {
 			printf("%s: not on this processor\n", levels[l].name);
 			continue;
 		}
-		cpu_features = levels[l].features;
-		printf("%s: %s\n", levels[l].name, sha1dc_kernel_name());
-		memset(&ctx, 0xa5, sizeof(ctx));
-		for (size_t n = 0; n < 5000; n++) {
-			unsigned char expect[20], digest[20] = { 0 }, digest2[20];
-			bool scratch = random_word() & 1 || l > 2;
-
-			random_bytes(message, n);
-			bool found = oracle(expect, message, n);
-			init(&ctx);
-			for (size_t at = 0; at < n;) {
-				size_t piece = random_word() % (n - at + 1);
-
-				if (!(random_word() & 7))
-					piece = n - at;
-				CHECK(sha1dc_update(&ctx, message + at, piece, scratch), "length %zu: refused", n);
-				at += piece;
-				if (!(random_word() & 3)) {
-					memcpy(&copy, &ctx, sizeof(ctx));
-					CHECK(sha1dc_update(&copy, message + at, n - at, scratch), "length %zu: refused", n);
-					CHECK(n < 1100 || (sha1dc_finish(&copy, digest2, scratch) && !memcmp(digest2, expect, 20)), "length %zu: copy", n);
-				}
-			}
-			if (n < 1100 && l > 2)
-				continue;
-			CHECK(sha1dc_finish(&ctx, digest, scratch), "length %zu: refused", n);
-			CHECK(!found && !memcmp(digest, expect, 20), "length %zu scratch %d", n, scratch);
-		}
-		/* masks */
-		static struct sha1dc_row rows[65];
-		memset(rows, 0, sizeof(rows));
-		unsigned hit[32] = { 0 };
-		for (int rep = 0; rep < 2000; rep++) {
-			uint32_t ihv[5];
-			size_t n = 1 + random_word() % (l < 3 ? 64 : 16);
-			random_bytes(message, 64 * 64);
-			for (int k = 0; k < 4; k++)
-				ihv[3 - k] = ((uint32_t *)&rows[0].ihv.dcba)[k] = random_word();
-			ihv[4] = ((uint32_t *)&rows[0].ihv.e)[3] = random_word();
-			static sha1dc_kernel_fn *const fn[] = { sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2 };
-			uint64_t map = fn[l](rows, message, n);
-			for (size_t k = 0; k < n; k++) {
-				uint32_t w[80];
-				expand(w, message + 64 * k);
-				uint32_t mask = survivors(w);
-				CHECK(mask == rows[k].mask, "mask of block %zu/%zu: %08x, not %08x", k, n, rows[k].mask, mask);
-				CHECK((map >> k & 1) == (mask != 0), "bit of block %zu/%zu", k, n);
-				for (; mask; mask &= mask - 1)
-					hit[__builtin_ctz(mask)]++;
-				compress(ihv, message + 64 * k);
-				CHECK(ihv[0] == ((uint32_t *)&rows[k + 1].ihv.dcba)[3] && ihv[4] == ((uint32_t *)&rows[k + 1].ihv.e)[3], "ihv");
-			}
-			CHECK(n == 64 || !(map >> n), "no more bits");
-		}
-		for (int k = 0; k < 32; k++)
-			printf(" %u", hit[k]);
-		puts("");
+		level = &levels[l];
+		cpu_features = level->features;
+		printf("%s: %s\n", level->name, sha1dc_kernel_name());
+		test_messages(longer ? 5000 : 2200, longer ? 300 : 60, longer ? 64 << 20 : 1 << 18);
+		test_collisions();
+		test_refusals();
+		run++;
 	}
-	printf("%d failures\n", failures);
-	return failures != 0;
+	printf("%d of %d levels, %d failures\n", run, LEVELS, failures);
+	return !run ? 77 : failures != 0;
 }
