@@ -143,6 +143,15 @@ check:
 check-long: export CHECK_LONG = 1
 check-long: check
 
+## make check-git  git's own test suite under the library (hours); check-git-short: 60 of its scripts
+check-git: all
+	@scripts/need-packages.sh $(BUILD_PACKAGES) dpkg-dev git libexpat1-dev libpcre2-dev
+	@BUILD=$(BUILD) scripts/check-git.sh
+
+check-git-short: all
+	@scripts/need-packages.sh $(BUILD_PACKAGES) dpkg-dev git libexpat1-dev libpcre2-dev
+	@BUILD=$(BUILD) scripts/check-git.sh short
+
 ## make bench      timing, stock against preloaded; wants an idle machine
 bench:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
@@ -177,5 +186,5 @@ help:
 	@echo
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
-.PHONY: all demo tests check check-long bench install uninstall clean help
+.PHONY: all demo tests check check-long check-git check-git-short bench install uninstall clean help
 -include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)
