@@ -131,6 +131,12 @@ $(BUILD)/tests/plugin_other.so: PLUGIN_FLAGS = -DOWN=5 -DAT='"500"'
 $(BUILD)/tests/plugin_needs.so: PLUGIN_FLAGS = -DNEEDS -L$(BUILD)/tests -l:plugin_library.so -Wl,-rpath,'$$ORIGIN'
 $(BUILD)/tests/plugin_crypto.so: PLUGIN_FLAGS = -lcrypto -lz
 
+# bench/NAME.c: a program with the library's objects, `make build/bench/NAME`.
+$(BUILD)/bench/%: bench/%.c $(SHIM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(SHIM_OBJ) $(SHIM_LIBS) $(TEST_LIBS)
+$(BUILD)/bench/inflate: TEST_LIBS = -lz
+
 tests: all $(TESTS)
 
 ## make check      every test; NAMES="git.bats test_sha1" runs only these
@@ -151,6 +157,18 @@ check-git: all
 check-git-short: all
 	@scripts/need-packages.sh $(BUILD_PACKAGES) dpkg-dev git libexpat1-dev libpcre2-dev
 	@BUILD=$(BUILD) scripts/check-git.sh short
+
+# The door with zlib behind it under libFuzzer; starts from tests/corpus_inflate, keeps what it finds in $(BUILD).
+FUZZ_SECONDS = 600
+FUZZ_SRC = shim/zlib_hooks.c shim/inflate.c shim/elf_objects.c
+$(BUILD)/fuzz_inflate: tests/fuzz_inflate.c tests/zlib_pair.h $(FUZZ_SRC) shim/inflate.h
+	@mkdir -p $(@D)
+	clang -g -O2 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(PROG_CFLAGS) -o $@ $< $(FUZZ_SRC) $(SHIM_LIBS) -lz
+
+## make fuzz       the inflate door against zlib under libFuzzer, for FUZZ_SECONDS (600)
+fuzz: $(BUILD)/fuzz_inflate
+	@mkdir -p $(BUILD)/corpus_inflate
+	$(BUILD)/fuzz_inflate -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $(BUILD)/corpus_inflate tests/corpus_inflate
 
 ## make bench      timing, stock against preloaded; wants an idle machine
 bench:
@@ -186,5 +204,5 @@ help:
 	@echo
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
-.PHONY: all demo tests check check-long check-git check-git-short bench install uninstall clean help
+.PHONY: all fuzz demo tests check check-long check-git check-git-short bench install uninstall clean help
 -include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)

@@ -25,6 +25,8 @@
  *
  * In distance tables bit 31 belongs to the base value.
  */
+#define INLINE static inline __attribute__((always_inline))
+
 enum {
 	LITERAL = 1u << 31,
 	EXCEPTIONAL = 1 << 15,
@@ -32,8 +34,8 @@ enum {
 	END_OF_BLOCK = 1 << 13,
 
 	MAX_BITS = 15, /* of a codeword */
-	LITLEN_ROOT = 10,
-	LITLEN_SIZE = 1334, /* all tables of a code of up to 288 symbols: "enough 288 10 15" of zlib's examples/enough.c */
+	LITLEN_ROOT = 11,
+	LITLEN_SIZE = 2342, /* all tables of a code of up to 288 symbols: "enough 288 11 15" of zlib's examples/enough.c */
 	DISTANCE_ROOT = 8,
 	DISTANCE_SIZE = 402, /* "enough 32 8 15" */
 	PRECODE_ROOT = 7,
@@ -51,12 +53,20 @@ struct tables {
 	unsigned litlen_root, distance_root;
 };
 
-/* The input, as a bit buffer in front of a byte pointer. Loads of 8 bytes stay inside the input, or inside TAIL. */
+/*
+ * The input: a bit buffer in front of a byte pointer. Loads of 8 bytes stay inside the input, or inside a copy of its end that zeros
+ * follow. The reader lives in registers: only inlined functions get its address.
+ */
 struct reader {
-	const uint8_t *next, *limit; /* past LIMIT: no two refills without reader_advance */
-	uint64_t bits;               /* the next bits, lowest first; what lies above COUNT is a preview of *NEXT */
-	unsigned count;              /* valid bits, in the low 8 bits only */
-	const uint8_t *end, *tail_origin; /* TAIL_ORIGIN: where in the input TAIL's copy starts; NULL: TAIL is not in use */
+	uint64_t bits;       /* the next bits, lowest first; what lies above COUNT is a preview of *NEXT */
+	unsigned count;      /* valid bits, in the low 8 bits only */
+	const uint8_t *next;
+	const uint8_t *limit; /* past it: no two refills without reader_check */
+};
+
+struct source {
+	const uint8_t *end;
+	const uint8_t *copied; /* where in the input TAIL starts; NULL: TAIL is not in use */
 	uint8_t tail[TAIL_SIZE];
 };
 
@@ -102,7 +112,7 @@ static inline unsigned reverse(unsigned code, unsigned len)
  * Builds the table of the canonical code with N codeword lengths LENS (readable up to the next multiple of 16, where they are 0) and
  * sets *ROOT, at most its value on entry, to the number of index bits. False: zlib would refuse the code.
  */
-static inline __attribute__((always_inline)) bool build(uint32_t *table, const uint8_t *lens, unsigned n, unsigned *root_bits,
+INLINE bool build(uint32_t *table, const uint8_t *lens, unsigned n, unsigned *root_bits,
 							uint32_t (*entry)(unsigned symbol, unsigned len))
 {
 	uint16_t used[LITLEN_SYMBOLS], sorted[LITLEN_SYMBOLS], count[MAX_BITS + 2] = {0}, place[MAX_BITS + 2];
@@ -204,21 +214,26 @@ static inline uint64_t load64(const void *from)
 	return value;
 }
 
+INLINE void copy16(void *to, const void *from)
+{
+	_mm_storeu_si128(to, _mm_loadu_si128(from));
+}
+
 /* At least 56 valid bits. */
-static inline void refill(struct reader *r)
+INLINE void refill(struct reader *r)
 {
 	r->bits |= load64(r->next) << (r->count & 63);
 	r->next += 7 - (r->count >> 3 & 7);
 	r->count |= 56;
 }
 
-static inline void consume(struct reader *r, uint32_t entry)
+INLINE void consume(struct reader *r, uint32_t entry)
 {
 	r->bits >>= entry & 63;
 	r->count -= entry; /* only the low 8 bits of the difference mean anything */
 }
 
-static inline unsigned take(struct reader *r, unsigned n)
+INLINE unsigned take(struct reader *r, unsigned n)
 {
 	unsigned value = r->bits & ((1u << n) - 1);
 	consume(r, n);
@@ -226,47 +241,58 @@ static inline unsigned take(struct reader *r, unsigned n)
 }
 
 /* The base value of ENTRY plus the extra bits behind its codeword. */
-static inline unsigned value(uint32_t entry, unsigned base, uint64_t bits)
+INLINE unsigned value(uint32_t entry, uint64_t bits)
 {
-	return base + ((bits & ((1ull << (entry & 63)) - 1)) >> (entry >> 8 & 15));
+	return (entry >> 16) + ((bits & ((1ull << (entry & 63)) - 1)) >> (entry >> 8 & 15));
 }
 
 /* Starts, or restarts, reading at NEXT. */
-static void reader_start(struct reader *r, const uint8_t *next)
+INLINE struct reader reader_at(struct source *s, const uint8_t *next)
 {
-	r->next = next;
-	r->limit = r->end - next >= 16 ? r->end - 16 : NULL;
-	r->bits = 0;
-	r->count = 0;
-	r->tail_origin = NULL;
+	s->copied = NULL;
+	return (struct reader){ .next = next, .limit = s->end - next >= 16 ? s->end - 16 : NULL };
 }
 
-/* Called with NEXT past LIMIT: goes on in a copy of the last bytes that zeros follow. False: all of it was read before. */
-static bool reader_advance(struct reader *r)
+struct span {
+	const uint8_t *next, *limit;
+};
+
+static __attribute__((noinline)) struct span copy_tail(struct source *s, const uint8_t *next)
 {
-	if (r->tail_origin)
+	size_t left = s->end - next;
+
+	s->copied = next;
+	memset(s->tail, 0, sizeof(s->tail));
+	memcpy(s->tail, next, left);
+	/* NEXT is at most 7 bytes ahead of what was consumed. */
+	return (struct span){ s->tail, s->tail + left + 8 };
+}
+
+/* Before two refills. False: all input was consumed, and more. */
+INLINE bool reader_check(struct reader *r, struct source *s)
+{
+	if (likely(r->next <= r->limit))
+		return true;
+	if (s->copied)
 		return false;
-	r->tail_origin = r->next;
-	size_t left = r->end - r->next;
-	memset(r->tail, 0, sizeof(r->tail));
-	memcpy(r->tail, r->next, left);
-	r->next = r->tail;
-	r->limit = r->tail + left + 8; /* NEXT is at most 7 bytes ahead of what was consumed */
+	struct span span = copy_tail(s, r->next);
+	r->next = span.next;
+	r->limit = span.limit;
 	return true;
 }
 
 /* The first input byte that no consumed bit belongs to. NULL: more was consumed than there is. */
-static const uint8_t *reader_position(const struct reader *r)
+INLINE const uint8_t *reader_position(const struct reader *r, const struct source *s)
 {
-	const uint8_t *next = r->next - (r->count >> 3 & 31);
+	const uint8_t *next = r->next - (r->count >> 3 & 7);
 
-	if (r->tail_origin)
-		next = r->tail_origin + (next - r->tail);
-	return next <= r->end ? next : NULL;
+	if (s->copied)
+		next = s->copied + (next - s->tail);
+	return next <= s->end ? next : NULL;
 }
 
 /* Reads the code lengths of a dynamic block, behind the 17 bits of block type and counts, and builds both tables. */
-static inline __attribute__((always_inline)) bool dynamic_tables(struct reader *r, struct tables *t)
+INLINE bool dynamic_tables(struct reader *r, struct source *s, struct tables *t)
 {
 	static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 	_Alignas(16) uint8_t lens[LENS_SIZE], precode_lens[19] = {0};
@@ -300,7 +326,7 @@ static inline __attribute__((always_inline)) bool dynamic_tables(struct reader *
 
 	unsigned n = 0, all = litlen_n + distance_n;
 	while (n < all) {
-		if (r->next > r->limit && !reader_advance(r))
+		if (!reader_check(r, s))
 			return false;
 		refill(r);
 		/* Four symbols of 14 bits at most. */
@@ -337,21 +363,24 @@ static inline __attribute__((always_inline)) bool dynamic_tables(struct reader *
 	       build(t->litlen, lens, litlen_n, &t->litlen_root, litlen_entry);
 }
 
-/* Copies LENGTH bytes from DISTANCE before OUT to OUT, up to 15 bytes more where there is room for 16 and more. */
-static inline __attribute__((always_inline)) void copy_match(uint8_t *out, const uint8_t *out_end, unsigned length, unsigned distance)
+enum { COPY_ROOM = 32 };
+
+/* Copies LENGTH bytes from DISTANCE before OUT to OUT, and up to 31 bytes more: there must be room for COPY_ROOM. */
+INLINE void copy_match(uint8_t *out, unsigned length, unsigned distance)
 {
 	const uint8_t *from = out - distance;
 	uint8_t *end = out + length;
 
-	if (unlikely((size_t)(out_end - out) < length + 16)) {
-		while (out < end)
-			*out++ = *from++;
-	} else if (distance >= 16) {
-		do {
-			_mm_storeu_si128((__m128i *)out, _mm_loadu_si128((const __m128i *)from));
-			out += 16;
-			from += 16;
-		} while (out < end);
+	if (likely(distance >= 16)) {
+		/* Most matches are short: two copies without a question. */
+		copy16(out, from);
+		copy16(out + 16, from + 16);
+		while (unlikely(out + 32 < end)) {
+			out += 32;
+			from += 32;
+			copy16(out, from);
+			copy16(out + 16, from + 16);
+		}
 	} else if (distance == 1) {
 		__m128i same = _mm_set1_epi8(*from);
 		do {
@@ -359,7 +388,7 @@ static inline __attribute__((always_inline)) void copy_match(uint8_t *out, const
 			out += 16;
 		} while (out < end);
 	} else {
-		/* Eight bytes at a time, of which the first DISTANCE are right, and more each time. */
+		/* Eight bytes at a time, of which the first DISTANCE are right. */
 		unsigned step = distance < 8 ? distance : 8;
 		do {
 			uint64_t eight = load64(from);
@@ -371,25 +400,25 @@ static inline __attribute__((always_inline)) void copy_match(uint8_t *out, const
 }
 
 /* The body of a zlib stream: DEFLATE blocks up to the last one. Returns the first byte behind them; NULL: no success. */
-static inline __attribute__((always_inline)) const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *const out_start,
+INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *const out_start,
 								   uint8_t *const out_end, size_t *made)
 {
-	struct reader r = {.end = in_end};
+	struct source source = { .end = in_end };
+	struct reader r = reader_at(&source, in);
 	struct tables dynamic;
 	uint8_t *out = out_start;
 	bool last;
 
-	reader_start(&r, in);
 	do {
 		const struct tables *t = &dynamic;
 
-		if (r.next > r.limit && !reader_advance(&r))
+		if (!reader_check(&r, &source))
 			return NULL;
 		refill(&r);
 		last = take(&r, 1);
 		switch (take(&r, 2)) {
 		case 0: {
-			const uint8_t *block = reader_position(&r);
+			const uint8_t *block = reader_position(&r, &source);
 			if (!block || in_end - block < 4)
 				return NULL;
 			unsigned len = block[0] | block[1] << 8, complement = block[2] | block[3] << 8;
@@ -397,7 +426,7 @@ static inline __attribute__((always_inline)) const uint8_t *decode(const uint8_t
 				return NULL;
 			memcpy(out, block + 4, len);
 			out += len;
-			reader_start(&r, block + 4 + len);
+			r = reader_at(&source, block + 4 + len);
 			continue;
 		}
 		case 1:
@@ -406,7 +435,7 @@ static inline __attribute__((always_inline)) const uint8_t *decode(const uint8_t
 				return NULL;
 			break;
 		case 2:
-			if (!dynamic_tables(&r, &dynamic))
+			if (!dynamic_tables(&r, &source, &dynamic))
 				return NULL;
 			break;
 		default:
@@ -415,13 +444,17 @@ static inline __attribute__((always_inline)) const uint8_t *decode(const uint8_t
 
 		const uint32_t *const litlen = t->litlen, *const distances = t->distance;
 		const unsigned litlen_mask = (1 << t->litlen_root) - 1, distance_mask = (1 << t->distance_root) - 1;
+		/* The entry of the next symbol is always looked up before what the last one asks for is done, and before the refill. */
+		uint32_t entry = litlen[r.bits & litlen_mask];
 		for (;;) {
-			if (unlikely(r.next > r.limit) && !reader_advance(&r))
+			if (!reader_check(&r, &source))
 				return NULL;
 			refill(&r);
-			uint32_t entry = litlen[r.bits & litlen_mask];
-			if (likely(out_end - out >= 3)) {
-				/* Three literals take 30 bits; a length with its extra bits fits into the 26 that are left. */
+			if (entry & LITERAL && likely(out_end - out >= 4)) {
+				/* Four literals take 44 bits at most and leave enough to look the next symbol up. */
+				consume(&r, entry);
+				*out++ = entry >> 16;
+				entry = litlen[r.bits & litlen_mask];
 				if (entry & LITERAL) {
 					consume(&r, entry);
 					*out++ = entry >> 16;
@@ -433,33 +466,37 @@ static inline __attribute__((always_inline)) const uint8_t *decode(const uint8_t
 						if (entry & LITERAL) {
 							consume(&r, entry);
 							*out++ = entry >> 16;
-							continue;
+							entry = litlen[r.bits & litlen_mask];
 						}
+						continue;
 					}
 				}
 			}
-			if (unlikely(entry & EXCEPTIONAL) && entry & SECOND_TABLE) {
-				consume(&r, entry & 63);
-				entry = litlen[(entry >> 16) + (r.bits & ((1u << (entry >> 8 & 15)) - 1))];
+			if (unlikely(entry & (EXCEPTIONAL | LITERAL))) {
+				if (entry & SECOND_TABLE) {
+					consume(&r, entry & 63);
+					entry = litlen[(entry >> 16) + (r.bits & ((1u << (entry >> 8 & 15)) - 1))];
+				}
+				if (entry & LITERAL) {
+					if (out == out_end)
+						return NULL;
+					consume(&r, entry);
+					*out++ = entry >> 16;
+					entry = litlen[r.bits & litlen_mask];
+					continue;
+				}
+				if (entry & EXCEPTIONAL) {
+					if (!(entry & END_OF_BLOCK))
+						return NULL;
+					consume(&r, entry & 63);
+					break;
+				}
 			}
-			if (unlikely(entry & LITERAL)) {
-				if (out == out_end)
-					return NULL;
-				consume(&r, entry);
-				*out++ = entry >> 16;
-				continue;
-			}
-			if (unlikely(entry & EXCEPTIONAL)) {
-				if (!(entry & END_OF_BLOCK))
-					return NULL;
-				consume(&r, entry & 63);
-				break;
-			}
-			unsigned length = value(entry, entry >> 16, r.bits);
+			/* After two literals and a length, 56 - 2 * 11 - 20 bits are left: enough to look a distance up before the refill. */
+			unsigned length = value(entry, r.bits);
 			consume(&r, entry);
-			refill(&r);
-
 			entry = distances[r.bits & distance_mask];
+			refill(&r);
 			if (unlikely(entry & EXCEPTIONAL)) {
 				if (!(entry & SECOND_TABLE))
 					return NULL;
@@ -468,16 +505,29 @@ static inline __attribute__((always_inline)) const uint8_t *decode(const uint8_t
 				if (entry & EXCEPTIONAL)
 					return NULL;
 			}
-			unsigned distance = value(entry, entry >> 16, r.bits);
+			unsigned distance = value(entry, r.bits);
 			consume(&r, entry);
-			if (unlikely(distance > (size_t)(out - out_start) || length > (size_t)(out_end - out)))
+			if (unlikely(distance > (size_t)(out - out_start)))
 				return NULL;
-			copy_match(out, out_end, length, distance);
-			out += length;
+			entry = litlen[r.bits & litlen_mask];
+			if (likely((size_t)(out_end - out) >= length + COPY_ROOM)) {
+				copy_match(out, length, distance);
+				out += length;
+			} else {
+				if (length > (size_t)(out_end - out))
+					return NULL;
+				const uint8_t *from = out - distance;
+				uint8_t *end = out + length;
+				if (distance >= 8)
+					for (; end - out >= 8; out += 8, from += 8)
+						memcpy(out, from, 8);
+				while (out < end)
+					*out++ = *from++;
+			}
 		}
 	} while (!last);
 	*made = out - out_start;
-	return reader_position(&r);
+	return reader_position(&r, &source);
 }
 
 static const uint8_t *decode_generic(const uint8_t *in, const uint8_t *in_end, uint8_t *out, uint8_t *out_end, size_t *made)

@@ -13,7 +13,6 @@ typedef uLong checksum_z_function(uLong sum, const Bytef *buf, z_size_t len);
 /* A zlib. */
 struct zlib {
 	int (*inflate)(z_streamp strm, int flush);
-	int (*get_dictionary)(z_streamp strm, Bytef *dictionary, uInt *len); /* inflateGetDictionary, since 1.2.7.1 */
 	struct object object;
 };
 
@@ -47,7 +46,6 @@ static bool find_zlib(struct zlib *z, z_streamp strm)
 	z->inflate = found ? object_symbol(&z->object, "inflate") : NULL;
 	if (!z->inflate)
 		z->inflate = next_definition("inflate", &z->object);
-	z->get_dictionary = z->inflate ? object_symbol(&z->object, "inflateGetDictionary") : NULL;
 	return z->inflate;
 }
 
@@ -63,10 +61,10 @@ static bool find_zlib(struct zlib *z, z_streamp strm)
  * 1. It reads the stream's two header bytes. After that z_stream's public fields prove what we need to know: they say that no bit is
  *    pending and a block header is due (data_type), and that this very call started a zlib stream (adler, which only that sets to 1).
  *    From there the rest of the input has one meaning, and inflate_whole has found it. Where they say otherwise (raw or gzip format,
- *    bits put in with inflatePrime, a used stream with its totals set to zero), or where inflateResetKeep has kept the window of the
- *    stream before, zlib gets the rest of the call: it has only been fed in two pieces.
+ *    bits put in with inflatePrime, a used stream with its totals set to zero), zlib gets the rest of the call: it has only been fed in
+ *    two pieces.
  * 2. It reads a stored block of one byte in place of the real ones, and that block's check value. Like after the real ones it is done, has
- *    nothing pending, keeps no window (of a stream that ends in its first call it never does), and has checked the data or not, as
+ *    nothing pending, has left its window alone (output is kept there only for later calls), and has checked the data or not, as
  *    inflateValidate says.
  */
 enum {
@@ -126,9 +124,7 @@ static int inflate_here(const struct zlib *z, z_streamp strm, int flush)
 	strm->adler = NOT_SET;
 	strm->data_type = 0;
 	int result = feed(z, strm, in, 2, out, avail_out, Z_NO_FLUSH);
-	uInt window = 1;
-	if (unlikely(result != Z_OK || strm->total_in != 2 || strm->total_out || strm->adler != 1 || strm->data_type != BLOCK_DUE ||
-		     z->get_dictionary(strm, NULL, &window) != Z_OK || window)) {
+	if (unlikely(result != Z_OK || strm->total_in != 2 || strm->total_out || strm->adler != 1 || strm->data_type != BLOCK_DUE)) {
 		if (strm->adler == NOT_SET)
 			strm->adler = adler;
 		strm->avail_in += avail_in - 2;
@@ -196,7 +192,7 @@ static int inflate_of_late_zlib(z_streamp strm, int flush)
 	struct zlib z;
 	if (!find_zlib(&z, strm))
 		return Z_STREAM_ERROR;
-	if (inflate_open && z.get_dictionary && inflate_fits(strm, flush) && object_maps(&z.object, (const void *)strm->zalloc, 1, PF_X))
+	if (inflate_open && inflate_fits(strm, flush) && object_maps(&z.object, (const void *)strm->zalloc, 1, PF_X))
 		return inflate_here(&z, strm, flush);
 	return z.inflate(strm, flush);
 }
@@ -317,12 +313,8 @@ void zlib_doors_init(void)
 	const char *which = version ? version() : "whichever is loaded later";
 
 	first_zlib.inflate = next_definition("inflate", &first_zlib.object);
-	if (first_zlib.inflate)
-		first_zlib.get_dictionary = object_symbol(&first_zlib.object, "inflateGetDictionary");
 	if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !is_zlib(&first_zlib.object)) {
 		door_close(DOOR_INFLATE, "the first inflate here is not zlib's");
-	} else if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !first_zlib.get_dictionary) {
-		door_close(DOOR_INFLATE, "zlib %s has no inflateGetDictionary: older than 1.2.8", which);
 	} else if (doors[DOOR_INFLATE].wanted) {
 		inflate_open = true;
 		door_open(DOOR_INFLATE, inflate_kernel_name(), "zlib: %s", which);

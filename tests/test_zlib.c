@@ -116,7 +116,7 @@ static void something_else(struct pair *p)
 		ours = inflateSync(&p->ours), theirs = inflateSync(&p->theirs);
 		break;
 	case 4: {
-		int bits = below(17), bit_value = random64() & 0xffff;
+		int bits = below(2) ? 16 : below(17), bit_value = bits == 16 ? 0x9c78 : random64() & 0xffff;
 		ours = inflatePrime(&p->ours, bits, bit_value), theirs = inflatePrime(&p->theirs, bits, bit_value);
 		break;
 	}
@@ -228,7 +228,7 @@ static void random_streams(unsigned long n)
 			room = below(size);
 		bool pieces = below(2);
 		run(with_tail, room, init_bits, pieces, below(3) == 0);
-		if (below(3) == 0) {
+		if (stream_size > 2 && below(3) == 0) {
 			/* Broken somewhere, most often near the start, where codes are described; half of them with a check value that fits. */
 			for (int flips = 1 + below(3); flips; flips--)
 				stream[below(3) ? 2 + below(stream_size - 2) : 2 + below(stream_size - 2 < 60 ? stream_size - 2 : 60)] ^= 1 << below(8);
@@ -332,7 +332,7 @@ static void end_and_run(const char *what)
 	fix_check_value();
 	snprintf(pair_case, sizeof(pair_case), "crafted: %s", what);
 	for (int i = 0; i < 8; i++)
-		run(stream_size, 2000 + below(2), 15, false, false);
+		run(stream_size, 35000 + below(2), 15, false, false);
 }
 
 static void crafted_streams(void)
@@ -344,6 +344,11 @@ static void crafted_streams(void)
 			begin(1);
 			for (int i = 0; i < 100; i++)
 				put_fixed('a' + i % 3);
+			/* As far back as any distance can reach. */
+			for (int i = 0; i < 130; i++) {
+				put_fixed(285);
+				put_code(1, 5);
+			}
 			put_fixed(symbol);
 			if (symbol == 284)
 				put(31, 5); /* 258 by its other name */
@@ -372,6 +377,28 @@ static void crafted_streams(void)
 					put_code(2, 2);
 					end_and_run("announced code counts, distance codes of none, one and two codewords");
 				}
+
+	/* An incomplete precode, of which only the codewords that are there are used: 18 00, 0 01, 1 10. */
+	begin(2);
+	put(0, 5);
+	put(0, 5);
+	put(15, 4);
+	for (int i = 0; i < 19; i++)
+		put(i == 2 || i == 3 || i == 17 ? 2 : 0, 3);
+	put_code(2, 2), put(97 - 11, 7);
+	put_code(1, 2);
+	put_code(2, 2), put(138 - 11, 7);
+	put_code(2, 2), put(20 - 11, 7);
+	put_code(1, 2);
+	put_code(0, 2);
+	for (int i = 0; i < 100; i++)
+		put_code(0, 1);
+	put_code(1, 1);
+	put(0, 7);
+	memset(data, 'a', 100);
+	for (int i = 0; i < 4; i++)
+		stream[stream_size++] = zlib_adler32(1, data, 100) >> (24 - 8 * i);
+	end_and_run("an incomplete precode");
 
 	/* A literal code of one codeword, end of block: 0 ends, 1 is nothing. */
 	for (int one = 0; one < 2; one++) {
@@ -403,6 +430,39 @@ static void crafted_streams(void)
 		put_code(1, 1);
 		end_and_run("a repeat count past the end");
 	}
+}
+
+/* States that random calls hardly get to. */
+static void odd_states(void)
+{
+	size_t size = 3000, at = 0;
+
+	data[0] = 'x';
+	make_data(size);
+	compress_data(size, 6, 15, 8, 0);
+	const unsigned char *in = at_guard(stream_size);
+	for (int i = 0; i < 2; i++) {
+		/* A window from the stream before, which inflateResetKeep keeps. */
+		snprintf(pair_case, sizeof(pair_case), "inflateResetKeep, flush %d", i ? Z_FINISH : Z_NO_FLUSH);
+		inflate_waste_left = 1 << 30;
+		pair_init(&pair, 15);
+		for (at = 0; at < stream_size; at = pair.theirs.total_in)
+			pair_inflate(&pair, in + at, stream_size / 2 + 1, pair.theirs.total_out, size + 100 - pair.theirs.total_out, Z_NO_FLUSH);
+		pair_compare(&pair, "inflateResetKeep", inflateResetKeep(&pair.ours), inflateResetKeep(&pair.theirs));
+		pair_inflate(&pair, in, stream_size, 0, size + 100, i ? Z_FINISH : Z_NO_FLUSH);
+		pair_state(&pair);
+		pair_end(&pair);
+	}
+
+	/* No stream at all. */
+	snprintf(pair_case, sizeof(pair_case), "an ended stream");
+	pair.ours.total_in = pair.theirs.total_in = pair.ours.total_out = pair.theirs.total_out = 0;
+	pair.ours.adler = pair.theirs.adler = 77;
+	pair.ours.data_type = pair.theirs.data_type = 5;
+	if (pair_inflate(&pair, in, stream_size, 0, size, Z_FINISH) != Z_STREAM_ERROR)
+		pair_fail("inflate", "a stream without state: not an error", 0, 0);
+	if (inflate(NULL, Z_FINISH) != Z_STREAM_ERROR)
+		pair_fail("inflate", "no stream: not an error", 0, 0);
 }
 
 static void checksums(unsigned long n)
@@ -478,6 +538,7 @@ int main(int argc, char **argv)
 		crafted_streams();
 		every_cut_and_flip();
 		several_streams();
+		odd_states();
 		random_streams(n);
 		unsigned long served = atomic_load(&doors[DOOR_INFLATE].calls) - before;
 		printf("zlib %s, kernels for %s: %lu calls of inflate alike, %lu of them answered here\n", zlibVersion(), cpu_level_name(),
