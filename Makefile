@@ -160,7 +160,7 @@ check-git-short: all
 
 # The door with zlib behind it under libFuzzer; starts from tests/corpus_inflate, keeps what it finds in $(BUILD).
 FUZZ_SECONDS = 600
-FUZZ_SRC = shim/zlib_hooks.c shim/inflate.c shim/elf_objects.c
+FUZZ_SRC = shim/zlib_hooks.c shim/inflate.c shim/elf_objects.c shim/callers.c
 $(BUILD)/fuzz_inflate: tests/fuzz_inflate.c tests/zlib_pair.h $(FUZZ_SRC) shim/inflate.h
 	@mkdir -p $(@D)
 	clang -g -O2 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(PROG_CFLAGS) -o $@ $< $(FUZZ_SRC) $(SHIM_LIBS) -lz
