@@ -9,8 +9,9 @@ CPPFLAGS ?=
 LDFLAGS ?=
 
 WARNINGS = -Wall -Wextra -Wshadow
-# The library: nothing exported but what exports.map lists; no loop turned back into the memcmp or memcpy that it implements.
-SHIM_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -fno-plt -fcf-protection=full -fno-builtin-memcmp -fno-builtin-bcmp -fno-stack-protector \
+# The library: nothing exported but what exports.map lists; no loop turned back into the memcmp or memcpy that it implements,
+# and no function that only glibc has, like those of _FORTIFY_SOURCE: musl loads the library, too.
+SHIM_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -fno-plt -fcf-protection=full -fno-builtin-memcmp -fno-builtin-bcmp -fno-stack-protector -U_FORTIFY_SOURCE \
 	-ftls-model=global-dynamic $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 SHIM_LDFLAGS = -shared -Wl,-soname,libfastsha.so -Wl,--version-script=shim/exports.map -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs,-z,text \
 	-Wl,-z,ibt,-z,shstk -Wl,--hash-style=gnu -Wl,--as-needed -Wl,--exclude-libs,ALL
@@ -194,6 +195,16 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libfastsha.so
 
+## make deb        Debian packages, in build/deb (REPRODUCE=1: twice, and compared)
+deb:
+	@scripts/need-packages.sh $(BUILD_PACKAGES) debhelper dpkg-dev lintian musl-tools pkg-config
+	@BUILD=$(BUILD) scripts/deb.sh $(VERSION)
+
+## make dist       the source archive
+dist:
+	@mkdir -p $(BUILD)
+	scripts/dist.sh $(VERSION) >$(BUILD)/fastsha-$(VERSION).tar.xz
+
 ## make clean      removes build/
 clean:
 	rm -rf $(BUILD)
@@ -204,5 +215,5 @@ help:
 	@echo
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
-.PHONY: all fuzz demo tests check check-long check-git check-git-short bench install uninstall clean help
+.PHONY: all fuzz demo tests check check-long check-git check-git-short bench install uninstall deb dist clean help
 -include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)
