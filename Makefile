@@ -39,7 +39,7 @@ KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu el
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
 CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils eatmydata fakeroot faketime gdb libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
-	openssl procps python3 qemu-user shellcheck strace valgrind
+	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user shellcheck strace util-linux valgrind
 
 ## make            the library, build/libfastsha.so, and the command, build/fastsha
 all: $(BUILD)/libfastsha.so $(CLI)
@@ -100,6 +100,7 @@ TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c tests/cl
 	$(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload_*.c)) $(SHAPES:%=$(BUILD)/tests/git_table_%) $(PLUGINS:%=$(BUILD)/tests/plugin_%.so)
 TEST_LIBS =
 $(BUILD)/tests/client_threads: TEST_LIBS = -lcrypto -lz -pthread
+$(BUILD)/tests/test_stats: TEST_LIBS = -lm
 $(BUILD)/tests/test_zlib: TEST_LIBS = -lz
 
 $(BUILD)/tests/test_%: tests/test_%.c $(SHIM_OBJ)
@@ -190,10 +191,18 @@ $(BUILD)/bench/memcmp_trace.so: bench/memcmp_trace.c
 install: all
 	install -d $(DESTDIR)$(LIBDIR)
 	install -m 644 $(BUILD)/libfastsha.so $(DESTDIR)$(LIBDIR)/libfastsha.so
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/fastsha
+	install -D -m 755 -t $(DESTDIR)$(LIBDIR)/fastsha $(BUILD)/fastsha-probe $(BUILD)/fastsha-bench
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 man/fastsha.1
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 man/libfastsha.7
+	install -D -m 644 cli/fastsha.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fastsha
 
 ## make uninstall  removes what install put there
 uninstall:
-	rm -f $(DESTDIR)$(LIBDIR)/libfastsha.so
+	rm -f $(DESTDIR)$(LIBDIR)/libfastsha.so $(DESTDIR)$(PREFIX)/bin/fastsha
+	rm -rf $(DESTDIR)$(LIBDIR)/fastsha
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/fastsha.1 $(DESTDIR)$(PREFIX)/share/man/man7/libfastsha.7
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fastsha
 
 ## make deb        Debian packages, in build/deb (REPRODUCE=1: twice, and compared)
 deb:
