@@ -536,7 +536,7 @@ static char *verdict(struct interval r)
 
 static void print_row(const struct series *s, const char *name, enum field f, const char *(*format)(double), const struct interval *r)
 {
-	printf("  %-12s %12s %12s", name, format(side_quantile(s, WITHOUT, f, 0.5)), format(side_quantile(s, WITH, f, 0.5)));
+	printf("  %-12s %19s %19s", name, format(side_quantile(s, WITHOUT, f, 0.5)), format(side_quantile(s, WITH, f, 0.5)));
 	if (r && r->median > 0)
 		printf(" %9.3f   %.3f to %.3f", r->median, r->low, r->high);
 	putchar('\n');
@@ -583,20 +583,23 @@ static void print_doors(const struct series *s)
 	usage_print(stdout, &s->usage, false);
 }
 
+/* Between which times half of a side's runs lie. */
+static const char *middle_half(const struct series *s, int side)
+{
+	return format_string("%s to %s", human_time(side_quantile(s, side, WALL, 0.25)), human_time(side_quantile(s, side, WALL, 0.75)));
+}
+
 static void print_series(const struct series *s)
 {
 	struct colours c = colours_of(stdout);
 
 	print_head(s);
-	printf("%s  %-12s %12s %12s %9s   %s%s\n", c.bold, "median", side_name[WITHOUT], side_name[WITH], "ratio", "95 % interval", c.off);
+	printf("%s  %-12s %19s %19s %9s   %s%s\n", c.bold, "median", side_name[WITHOUT], side_name[WITH], "ratio", "95 % interval", c.off);
 	print_row(s, "wall", WALL, human_time, &s->ratio);
+	printf("  %s%-12s %19s %19s%s\n", c.dim, "middle half", middle_half(s, WITHOUT), middle_half(s, WITH), c.off);
 	print_row(s, "user", USER, human_time, &s->user_ratio);
 	print_row(s, "system", SYSTEM, human_time, NULL);
 	print_row(s, "peak memory", MEMORY, human_bytes, NULL);
-	printf("  %s%-12s %12s %12s%s\n", c.dim, "wall, middle", format_string("%s ..", human_time(side_quantile(s, WITHOUT, WALL, 0.25))),
-	       format_string("%s ..", human_time(side_quantile(s, WITH, WALL, 0.25))), c.off);
-	printf("  %s%-12s %12s %12s%s\n", c.dim, "half", human_time(side_quantile(s, WITHOUT, WALL, 0.75)),
-	       human_time(side_quantile(s, WITH, WALL, 0.75)), c.off);
 	printf("\n%s%s%s\n", s->ratio.low > 1 ? c.good : s->ratio.high < 1 ? c.bad : "", verdict(s->ratio), c.off);
 	puts("(ratio: time without / time with, the median over the pairs)\n");
 	print_doors(s);
@@ -769,11 +772,13 @@ static bool plot_series(const struct series *s)
 		"set xlabel 'pair, in the order they ran'\n"
 		"set xtics auto\n"
 		"set xrange [0.5:%zu.5]\n"
-		"set key bottom right\n"
+		"set key below horizontal samplen 2\n"
 		"set object 1 rectangle from graph 0, first %.6g to graph 1, first %.6g behind fillcolor rgb '" PLOT_WITH
 		"' fillstyle transparent solid 0.25 noborder\n"
 		"stats $ratio using 2 nooutput\n"
-		"set yrange [(STATS_min < 1 ? STATS_min : 1):(STATS_max > 1 ? STATS_max : 1)]\n"
+		"low = STATS_min < 1 ? STATS_min : 1\n"
+		"high = STATS_max > 1 ? STATS_max : 1\n"
+		"set yrange [low - 0.05 * (high - low):high + 0.05 * (high - low)]\n"
 		"plot 1 with lines dashtype 2 linewidth 1.5 linecolor rgb '%s' title 'no difference',"
 		" %.6g with lines linewidth 2 linecolor rgb '" PLOT_WITH "' title 'median and 95 %% interval',"
 		" $ratio using 1:2 with points pointtype 7 pointsize 0.5 linecolor rgb '" PLOT_WITHOUT "' title 'a pair'\n",
@@ -821,11 +826,13 @@ static bool plot_sweep(const struct series *series, size_t n, const char *text)
 		" $data using 0:5:6:7 with yerrorlines pointtype 7 linewidth 2 linecolor rgb '" PLOT_WITH "' title 'with fastsha'\n"
 		"set title 'Ratio with its 95 %% interval: higher is better'\n"
 		"set ylabel 'time without / time with'\n"
-		"set key bottom right\n"
+		"set key below horizontal samplen 2\n"
 		"set offsets 0, 0, 0, 0\n"
 		"stats $data using 9 nooutput name 'low'\n"
 		"stats $data using 10 nooutput name 'high'\n"
-		"set yrange [(low_min < 1 ? low_min : 1) - 0.05:(high_max > 1 ? high_max : 1) * 1.05]\n"
+		"low = low_min < 1 ? low_min : 1\n"
+		"high = high_max > 1 ? high_max : 1\n"
+		"set yrange [low - 0.05 * (high - low):high + 0.05 * (high - low)]\n"
 		"plot 1 with lines dashtype 2 linewidth 1.5 linecolor rgb '%s' title 'no difference',"
 		" $data using 0:8:9:10:xtic(1) with yerrorlines pointtype 7 linewidth 2 linecolor rgb '" PLOT_WITH "' title 'ratio'\n",
 		unit, n - 1, c->text);

@@ -543,7 +543,7 @@ static bool plot_results(const char *file, bool dark)
 	fprintf(g,
 		"\nset logscale x 2\nset logscale y 2\n"
 		"set xlabel 'message (bytes)'\nset ylabel 'core cycles per byte'\n"
-		"set xrange [48:180000]\nset grid xtics ytics linecolor rgb '%s'\n"
+		"set xrange [48:196608]\nset grid xtics ytics linetype 1 linewidth 0.7 linecolor rgb '%s'\n"
 		"set xtics ('64' 64, '256' 256, '1 Ki' 1024, '4 Ki' 4096, '16 Ki' 16384, '128 Ki' 131072)\n"
 		"set key outside right center Left reverse\nset pointsize 0.8\nplot ",
 		c->grid);

@@ -69,7 +69,7 @@ const char *need_library(int status);
 /* The file that execvp would run for NAME, allocated; NULL with errno where there is none. */
 char *find_program(const char *name);
 
-/* Why the loader will not load the library into the program at PATH, in words (allocated or constant); NULL: it will. */
+/* Why the loader will not load the library into the program at PATH, in words; NULL: it will, as far as can be seen. */
 const char *preload_obstacle(const char *path);
 
 /* The build-id of the ELF file at PATH in hex, into ID; an empty string where it has none. */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -48,8 +49,8 @@ void die(int status, const char *format, ...)
 
 void die_option(int status, int result, char **argv)
 {
-	/* A long option is where getopt stopped; a short one may share its word with others. */
-	const char *word = argv[optind - 1];
+	/* A long option is where getopt stopped; a short one may share its word with others. One without its argument may be the last word. */
+	const char *word = argv[optind - 1] ? argv[optind - 1] : "";
 	char name[] = { '-', (char)optopt, 0 };
 
 	if (result == '?' && optopt == 0)
@@ -227,9 +228,10 @@ static const char *own_folder(void)
 	ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
 	char *slash;
 
-	if (n <= 0)
+	folder[n > 0 ? n : 0] = 0;
+	/* Without /proc: what was given to exec. */
+	if (n <= 0 && !realpath((const char *)getauxval(AT_EXECFN), folder))
 		return LIBDIR;
-	folder[n] = 0;
 	slash = strrchr(folder, '/');
 	if (slash && slash != folder)
 		*slash = 0;
@@ -431,15 +433,8 @@ static const char *obstacle(const char *path, int depth)
 	} else if (getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0) {
 		found = format_string("%s has file capabilities: the loader does not preload into programs with raised privileges", path);
 	} else if (elf_read(fd, &e)) {
-		for (int i = 0; i < e.header.e_phnum; i++) {
-			char name[PATH_MAX] = "";
-
-			if (e.phdr[i].p_type != PT_INTERP)
-				continue;
-			interpreter = true;
-			if (e.phdr[i].p_filesz < sizeof name && read_at(fd, name, e.phdr[i].p_filesz, e.phdr[i].p_offset) && strstr(name, "ld-musl"))
-				found = format_string("%s runs on musl; the library is for programs that run on glibc", path);
-		}
+		for (int i = 0; i < e.header.e_phnum; i++)
+			interpreter = interpreter || e.phdr[i].p_type == PT_INTERP;
 		if (!interpreter)
 			found = format_string("%s is statically linked: it loads no libraries", path);
 	} else if (memcmp(e.header.e_ident, ELFMAG, SELFMAG) == 0) {

@@ -63,7 +63,7 @@ FILE *plot_open(const char *file, bool dark, int width, int height)
 		"\nset encoding utf8\n"
 		"set border 3 linecolor rgb '%s'\n"
 		"set tics nomirror textcolor rgb '%s'\n"
-		"set grid ytics linecolor rgb '%s'\n"
+		"set grid ytics linetype 1 linewidth 0.7 linecolor rgb '%s'\n"
 		"set title textcolor rgb '%s'\n"
 		"set xlabel textcolor rgb '%s'\n"
 		"set ylabel textcolor rgb '%s'\n"

@@ -49,39 +49,42 @@ double median_of(const double *v, size_t n)
 
 /*
  * A resample picks N of the N values with repetition. Over sorted values that need not be carried out: it is enough to count how often
- * each position is picked and to walk to the middle.
+ * each position is picked and to walk to the middle. Where N is even there are two middle values; the lower ones give the lower
+ * end and the upper ones the upper end, since with their mean the interval would hold the median in only 93 % of series of 30.
  */
 struct interval bootstrap_median(const double *v, size_t n, uint64_t seed)
 {
 	size_t resamples = n <= 2000 ? 10000 : 20000000 / n;
-	double *sorted = calloc(n + 1, sizeof *sorted), *medians = calloc(resamples, sizeof *medians);
+	double *sorted = calloc(n + 1, sizeof *sorted), *lower = calloc(resamples, sizeof *lower), *upper = calloc(resamples, sizeof *upper);
 	unsigned *picked = calloc(n + 1, sizeof *picked);
 	struct interval result = { 0 };
 	uint64_t state = seed | 1;
 
-	if (n && sorted && medians && picked) {
+	if (n && sorted && lower && upper && picked) {
 		memcpy(sorted, v, n * sizeof *sorted);
 		sort_doubles(sorted, n);
 		for (size_t b = 0; b < resamples; b++) {
-			size_t low_rank = (n - 1) / 2, high_rank = n / 2, seen = 0, i = 0;
+			size_t seen = 0, i = 0;
 
 			memset(picked, 0, n * sizeof *picked);
 			for (size_t k = 0; k < n; k++)
 				picked[(random_next(&state) >> 32) * n >> 32]++;
-			while (seen + picked[i] <= low_rank)
+			while (seen + picked[i] <= (n - 1) / 2)
 				seen += picked[i++];
-			medians[b] = sorted[i];
-			while (seen + picked[i] <= high_rank)
+			lower[b] = sorted[i];
+			while (seen + picked[i] <= n / 2)
 				seen += picked[i++];
-			medians[b] = (medians[b] + sorted[i]) / 2;
+			upper[b] = sorted[i];
 		}
-		sort_doubles(medians, resamples);
+		sort_doubles(lower, resamples);
+		sort_doubles(upper, resamples);
 		result.median = quantile(sorted, n, 0.5);
-		result.low = quantile(medians, resamples, 0.025);
-		result.high = quantile(medians, resamples, 0.975);
+		result.low = quantile(lower, resamples, 0.025);
+		result.high = quantile(upper, resamples, 0.975);
 	}
 	free(sorted);
-	free(medians);
+	free(lower);
+	free(upper);
 	free(picked);
 	return result;
 }

@@ -14,7 +14,7 @@ double mean(const double *v, size_t n);
 double standard_deviation(const double *v, size_t n); /* of a sample: divided by n - 1 */
 double median_of(const double *v, size_t n);          /* leaves V alone */
 
-/* The median of V with its 95 % interval: the percentile bootstrap (Efron, 1979), 10,000 resamples. N >= 1. */
+/* The median of V with its 95 % interval: the percentile bootstrap (Efron, 1979), 10,000 resamples, fewer of more than 2,000 values. N >= 1. */
 struct interval {
 	double median, low, high;
 };
