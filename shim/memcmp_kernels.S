@@ -328,9 +328,12 @@ differ:	mov	$1, %eax
 	jb	1b
 2:	mov	%r8, %rdi
 	avx2_128
-	jz	.Lequal_\name
+	jnz	.Lin128_\name
+	vzeroupper
+	ret
 
 	.if	\order
+	.balign	16
 .Lin128_\name:				/* ymm0-ymm3 compared; a mask of 64 bits from two of them: + 1 sets its first 0 */
 	add	%rdi, %rsi
 	vpmovmskb %ymm0, %eax
@@ -440,6 +443,8 @@ differ:	mov	$1, %eax
 	jz	.Lzero_\name
 	avx512_64
 	jnz	.Lin64_\name
+	cmp	$256, %rdx
+	ja	.L257_\name
 	cmp	$128, %rdx
 	ja	.L129_\name
 	avx512_64 -64, %rdx
@@ -450,8 +455,6 @@ differ:	mov	$1, %eax
 
 	.balign	32
 .L129_\name:
-	cmp	$256, %rdx
-	ja	.L257_\name
 	avx512_64 64
 	jnz	.Lin128_\name
 	avx512_64 -128, %rdx
@@ -477,9 +480,12 @@ differ:	mov	$1, %eax
 	jb	1b
 2:	mov	%r8, %rdi
 	avx512_256
-	jz	.Lzero_\name
+	jnz	.Lin256_\name
+	xor	%eax, %eax
+	ret
 
 	.if	\order
+	.balign	16
 .Lin256_\name:
 	add	%rdi, %rsi
 	avx512_64
