@@ -96,8 +96,11 @@ dynamic() {
 }
 
 @test "nothing of the machine that built it is in it" {
-	run grep -c "$ROOT" <(strip -g -o /dev/stdout "$LIB" | strings)
-	assert_output 0
+	strip -g -o "$BATS_TEST_TMPDIR/stripped" "$LIB"
+	strings "$BATS_TEST_TMPDIR/stripped" >"$BATS_TEST_TMPDIR/strings"
+	grep -q FASTSHA_REPORT "$BATS_TEST_TMPDIR/strings"
+	run grep -F "$ROOT" "$BATS_TEST_TMPDIR/strings"
+	assert_output ''
 }
 
 @test "install and uninstall leave what they should, below DESTDIR" {
