@@ -1,5 +1,5 @@
 /*
- * git_hooks.c - the door to git's hashing: pointers in the table hash_algos[], in the main program's RELRO
+ * git_hooks.c - the door to git's hashing: pointers in the table hash_algos[], among the main program's constants
  *
  * git calls SHA-1 and SHA-256 through the rows of one constant table. The constructor finds the rows by their fixed first five words and swaps
  * the pointers of update, final and final_oid: init and clone stay the original's, and so does the layout of every context. What the original
@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 typedef void init_fn(void *ctx);
 typedef void update_fn(void *ctx, const void *in, size_t size);
@@ -486,7 +487,7 @@ static bool is_string(const struct object *o, const void *p, const char *expecte
 	return object_maps(o, p, size, PF_R) && !object_maps(o, p, size, PF_W) && memcmp(p, expected, size) == 0;
 }
 
-/* The shape of the row at WORDS, COUNT words before RELRO ends; NULL where it is none. */
+/* The shape of the row at WORDS, COUNT words before the memory searched ends; NULL where it is none. */
 static const struct shape *shape_of(const struct object *o, void *const *words, size_t count)
 {
 	size_t n = 0;
@@ -516,34 +517,67 @@ static bool starts_row(const struct object *o, void *const *words, bool *sha256)
 	       (uintptr_t)words[WORD_BLKSZ] == 64 && is_string(o, words[WORD_NAME], *sha256 ? "sha256" : "sha1");
 }
 
-/* The rows in RELRO; returns how many, CANDIDATES_MAX meaning too many. *UNKNOWN: something began like a row, but has no known shape. */
-static size_t find_rows(const struct object *o, struct candidate *found, bool *unknown)
-{
-	void **start = (void **)((o->relro + 7) & -(uintptr_t)8), **end = (void **)(o->relro_end & -(uintptr_t)8);
-	size_t n = 0;
+/* Where rows may lie, from START to END, and those found there, N being CANDIDATES_MAX where there are too many. */
+struct rows_found {
+	uintptr_t start, end;
+	struct candidate candidates[CANDIDATES_MAX];
+	size_t n;
+	bool unknown; /* something began like a row, but has no known shape */
+};
 
-	*unknown = false;
-	for (void **w = start; w + WORD_FUNCTIONS < end && n < CANDIDATES_MAX; w++) {
+static void find_rows(const struct object *o, struct rows_found *found)
+{
+	void **start = (void **)((found->start + 7) & -(uintptr_t)8), **end = (void **)(found->end & -(uintptr_t)8);
+
+	for (void **w = start; w + WORD_FUNCTIONS < end && found->n < CANDIDATES_MAX; w++) {
 		bool sha256;
 
-		/* The comparison that nearly always ends it, first: a program may have a megabyte of RELRO. */
+		/* The comparison that nearly always ends it, first: a program may have a megabyte of constants. */
 		if (((uintptr_t)w[WORD_FORMAT] & ~(uintptr_t)(FORMAT_SHA1 ^ FORMAT_SHA256)) != (FORMAT_SHA1 & FORMAT_SHA256) || !starts_row(o, w, &sha256))
 			continue;
 		const struct shape *shape = shape_of(o, w, end - w);
 		if (shape)
-			found[n++] = (struct candidate){ w, shape, sha256 };
+			found->candidates[found->n++] = (struct candidate){ w, shape, sha256 };
 		else
-			*unknown = true;
+			found->unknown = true;
 	}
-	return n;
+}
+
+static bool named_like_git(void)
+{
+	const char *path = (const char *)getauxval(AT_EXECFN), *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && (strncmp(name, "git", 3) == 0 || strcmp(name, "scalar") == 0);
+}
+
+/*
+ * The table is constant, but holds pointers: in a program that is relocated when it is loaded it lies in RELRO, or among the variables where the
+ * linker was told to make no RELRO; in one linked to run at a fixed address among the read-only data. That is more to search, so only programs
+ * with git's names are.
+ */
+static void find_table(const struct object *o, struct rows_found *found)
+{
+	*found = (struct rows_found){ .start = o->relro, .end = o->relro_end };
+	find_rows(o, found);
+	for (size_t i = 0; i < o->phnum && !found->n && !found->unknown; i++) {
+		const ElfW(Phdr) *p = &o->phdr[i];
+		bool searched = p->p_flags == PF_R ? o->base == 0 : p->p_flags == (PF_R | PF_W) && o->relro == o->relro_end;
+
+		if (p->p_type != PT_LOAD || !searched || !named_like_git())
+			continue;
+		found->start = o->base + p->p_vaddr;
+		found->end = found->start + p->p_filesz;
+		find_rows(o, found);
+	}
 }
 
 /* The word behind a row's data: where shapes D and E have a pointer to a row for unsafe SHA-1. */
-static const void *unsafe_row_of(const struct object *o, const struct candidate *c)
+static const void *unsafe_row_of(const struct rows_found *found, const struct candidate *c)
 {
 	void **word = c->words + WORD_FUNCTIONS + c->shape->functions + c->shape->data;
 
-	return c->shape->with_unsafe_name && (uintptr_t)(word + 1) <= o->relro_end ? *word : NULL;
+	return c->shape->with_unsafe_name && (uintptr_t)(word + 1) <= found->end ? *word : NULL;
 }
 
 /* ---- Connecting --------------------------------------------------------------------------------------- */
@@ -574,35 +608,34 @@ static size_t connect(enum row_id id, void **functions, const struct shape *s, s
 
 void git_door_init(void)
 {
-	struct candidate found[CANDIDATES_MAX];
+	struct rows_found found;
 	struct relro_swap swaps[SWAPS_MAX];
 	struct object program;
 	const char *problem;
-	size_t n, swap_count = 0;
-	bool unknown;
+	size_t swap_count = 0;
 
 	if (!doors[DOOR_GIT].wanted)
 		return;
 	object_main(&program);
-	n = find_rows(&program, found, &unknown);
-	if (unknown || n == CANDIDATES_MAX) {
+	find_table(&program, &found);
+	if (found.unknown || found.n == CANDIDATES_MAX) {
 		door_close(DOOR_GIT, "this git's hash table has an unknown shape: left alone");
 		return;
 	}
-	if (!n) {
+	if (!found.n) {
 		door_close(DOOR_GIT, "no hash table of git's in this program");
 		return;
 	}
 	sha1_kernel = sha1_best();
 	sha256_kernel = sha256_best();
-	for (size_t i = 0; i < n; i++) {
-		const struct candidate *c = &found[i];
+	for (size_t i = 0; i < found.n; i++) {
+		const struct candidate *c = &found.candidates[i];
 		enum row_id id = c->sha256 ? ROW_SHA256 : ROW_SHA1;
 
-		for (size_t j = 0; j < n; j++)
-			if (unsafe_row_of(&program, &found[j]) == c->words) {
+		for (size_t j = 0; j < found.n; j++)
+			if (unsafe_row_of(&found, &found.candidates[j]) == c->words) {
 				id = ROW_UNSAFE;
-				shape_name = found[j].shape->with_unsafe_name;
+				shape_name = found.candidates[j].shape->with_unsafe_name;
 			}
 		if (rows[id].init) {
 			door_close(DOOR_GIT, "more than one hash table in this program: left alone");

@@ -1,4 +1,4 @@
-/* relro.h - swap pointers in an object's RELRO region */
+/* relro.h - swap pointers that an object holds as constants */
 #ifndef RELRO_H
 #define RELRO_H
 
@@ -11,8 +11,8 @@ struct relro_swap {
 };
 
 /*
- * Replaces N words, all in OBJECT's RELRO, all or none: makes the pages writable, swaps, makes them read-only again. Returns NULL, or in
- * words why nothing was changed. errno is kept.
+ * Replaces N words, all in OBJECT's RELRO or all in one segment of constants without code, all or none: makes the pages writable, swaps, makes
+ * them read-only again. Returns NULL, or in words why nothing was changed. errno is kept.
  */
 const char *relro_swap(const struct object *object, const struct relro_swap *swaps, size_t n);
 
