@@ -178,6 +178,14 @@ bench:
 	@$(MAKE) --no-print-directory tests
 	@for script in bats/ab-*.sh; do BUILD=$(BUILD) $$script || exit 1; done
 
+# bench/sha1dc compares with the reference implementation, out of git's source package.
+$(BUILD)/reference/reference.o: bench/fetch-sha1dc.sh
+	CC="$(CC)" bench/fetch-sha1dc.sh $(@D)
+
+$(BUILD)/bench/sha1dc: bench/sha1dc.c bench/cycles.h $(BUILD)/reference/reference.o $(SHIM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/reference/reference.o $(SHIM_OBJ) $(SHIM_LIBS) -lcrypto
+
 # bench/memcmp compares the memcmp kernels with glibc's; bench/record-mixes.sh uses the tracer.
 $(BUILD)/bench/memcmp: bench/memcmp.c bench/cycles.h $(SHIM_OBJ)
 	@mkdir -p $(@D)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cycles.h"
 #include "fastsha.h"
-#include "sample.h"
 #include "sha1dc.h"
 
 /* The reference: built from git's source package by fetch-sha1dc.sh. */
@@ -102,97 +102,59 @@ static void hash_ours(void *features)
 #define AVX2 (CPU_SSSE3 | CPU_AVX2)
 #define AVX512 (CPU_SSSE3 | CPU_AVX2 | CPU_AVX512)
 
-static struct entrant {
-	const char *name;
-	void (*hash)(void *);
-	unsigned features; /* for hash_ours */
-} entrants[] = {
-	{ "reference", hash_reference, 0 },
-	{ "libcrypto", hash_libcrypto, 0 },
-	{ "avx512+sha", hash_ours, AVX512 | CPU_SHA },
-	{ "avx2+sha", hash_ours, AVX2 | CPU_SHA },
-	{ "ssse3+sha", hash_ours, SSE | CPU_SHA },
-	{ "avx512", hash_ours, AVX512 },
-	{ "avx2", hash_ours, AVX2 },
+static unsigned levels[] = { AVX512 | CPU_SHA, AVX2 | CPU_SHA, SSE | CPU_SHA, AVX512, AVX2 };
+static struct contender contenders[] = {
+	{ .name = "reference", .run = hash_reference },
+	{ .name = "libcrypto", .run = hash_libcrypto },
+	{ .name = "avx512+sha", .run = hash_ours, .arg = &levels[0] },
+	{ .name = "avx2+sha", .run = hash_ours, .arg = &levels[1] },
+	{ .name = "ssse3+sha", .run = hash_ours, .arg = &levels[2] },
+	{ .name = "avx512", .run = hash_ours, .arg = &levels[3] },
+	{ .name = "avx2", .run = hash_ours, .arg = &levels[4] },
 };
-enum { ENTRANTS = sizeof(entrants) / sizeof(*entrants), ROUNDS = 401 };
 
-static double quiet_enough;
-
-static void compare(size_t body_size, size_t header_size, unsigned real)
+static void compare(struct contender *c, size_t n, size_t body_size, size_t header_size)
 {
-	static struct sample samples[ENTRANTS][ROUNDS];
 	size_t blocks = (body_size + header_size + 9 + 63) / 64;
-	int rounds = body_size > 200000 ? ROUNDS / 4 : ROUNDS;
 
 	header = header_size;
 	body = body_size;
-	messages = body < 65536 ? 65536 / 2 / (body + 128) + 1 : 1;
-	for (int round = -1; round < rounds; round++) { /* one to warm up */
-		for (int e = 0; e < ENTRANTS; e++) {
-			struct sample s = { 0 };
-
-			if (!(entrants[e].features & ~(real | CPU_NO_ZMM)))
-				s = sample(entrants[e].hash, &entrants[e].features);
-			if (round >= 0)
-				samples[e][round] = s;
-		}
-	}
-
+	messages = body < 32768 ? 32768 / (body + 128) + 1 : 1; /* a sample's */
+	measure(c, n, 401, 1, 8);
 	printf("%zu bytes%s\n", body, header ? ", after a header of 10" : "");
-	for (int e = 0; e < ENTRANTS; e++) {
-		double cycles[ROUNDS], to_reference[ROUNDS], to_libcrypto[ROUNDS], low, high, ref, ref_low, ref_high, lib, lib_low, lib_high, c;
-		int n = 0;
-
-		for (int r = 0; r < rounds; r++) {
-			const struct sample *s = &samples[e][r];
-
-			if (!s->cycles || s->quiet < quiet_enough || samples[0][r].quiet < quiet_enough || samples[1][r].quiet < quiet_enough)
-				continue;
-			cycles[n] = s->cycles / messages / blocks;
-			to_reference[n] = samples[0][r].cycles / s->cycles;
-			to_libcrypto[n++] = samples[1][r].cycles / s->cycles;
-		}
-		if (!n)
-			continue;
-		c = median(cycles, n, &low, &high);
-		ref = median(to_reference, n, &ref_low, &ref_high);
-		lib = median(to_libcrypto, n, &lib_low, &lib_high);
-		printf("  %-14s %7.1f cycles a block   %5.3f of libcrypto (%5.3f to %5.3f)   %5.2f x reference (%5.2f to %5.2f)   %d quiet samples\n",
-		       entrants[e].name, c, lib, lib_low, lib_high, ref, ref_low, ref_high, n);
-	}
+	for (size_t k = 0; k < n; k++)
+		printf("  %-11s %7.1f cycles a block (%.1f to %.1f)  %5.3f of libcrypto  %5.2f x reference  %d of %d samples\n", c[k].name,
+		       c[k].cycles / messages / blocks, c[k].low / messages / blocks, c[k].high / messages / blocks, c[1].cycles / c[k].cycles,
+		       c[0].cycles / c[k].cycles, c[k].quiet, c[k].samples);
 	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
 	static const size_t plain[] = { 64, 256, 1024, 4096, 65536, 256 << 10 }, git[] = { 30, 60, 200, 700, 1500, 5000 };
+	struct contender usable[sizeof(contenders) / sizeof(*contenders)];
 	uint64_t x = 88172645463325252;
-	double best = 0;
+	size_t n = 0;
+	unsigned real;
 
 	cpu_init(NULL);
-	unsigned real = cpu_features;
+	real = cpu_features;
+	for (size_t k = 0; k < sizeof(contenders) / sizeof(*contenders); k++)
+		if (!contenders[k].arg || !(*(const unsigned *)contenders[k].arg & ~real))
+			usable[n++] = contenders[k];
 	for (size_t k = 0; k < POOL; k += 8) {
 		x ^= x << 13;
 		x ^= x >> 7;
 		x ^= x << 17;
 		memcpy(pool + k, &x, 8);
 	}
-	for (int k = 0; k < 1000; k++) {
-		double quiet = additions_per_cycle(ticks_per_cycle());
-
-		best = quiet > best ? quiet : best;
-	}
-	quiet_enough = 0.9 * best;
-	printf("processor: %s; a sample counts as quiet from %.1f additions a cycle\n", cpu_level_name(), quiet_enough);
-	if (argc > 1) { /* N: a message; +N: after a header */
-		for (int k = 1; k < argc; k++)
-			compare(strtoul(argv[k], NULL, 0), argv[k][0] == '+' ? 10 : 0, real);
-		return 0;
-	}
-	for (size_t k = 0; k < sizeof(plain) / sizeof(*plain); k++)
-		compare(plain[k], 0, real);
-	for (size_t k = 0; k < sizeof(git) / sizeof(*git); k++)
-		compare(git[k], 10, real);
+	printf("SHA-1 with collision detection on %s: random messages, init to final; medians of quiet samples, and their quartiles\n",
+	       cpu_level_name());
+	for (int k = 1; k < argc; k++) /* N: a message; +N: after a header */
+		compare(usable, n, strtoul(argv[k], NULL, 0), argv[k][0] == '+' ? 10 : 0);
+	for (size_t k = 0; argc < 2 && k < sizeof(plain) / sizeof(*plain); k++)
+		compare(usable, n, plain[k], 0);
+	for (size_t k = 0; argc < 2 && k < sizeof(git) / sizeof(*git); k++)
+		compare(usable, n, git[k], 10);
 	return 0;
 }

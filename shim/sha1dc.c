@@ -10,6 +10,7 @@ _Static_assert(offsetof(struct sha1dc_ctx, callback) == 112, "the reference's la
 _Static_assert(offsetof(struct sha1dc_ctx, original.m1) == 160, "the reference's layout");
 _Static_assert(offsetof(struct sha1dc_ctx, original.states) == 800, "the reference's layout");
 _Static_assert(sizeof(struct sha1dc_ctx) == 2400, "the reference's layout");
+_Static_assert(offsetof(struct sha1dc_ctx, scratch.pending) + 1024 + 8 * 64 <= 2400, "kernels that read 8 blocks stay in the context");
 
 /* ---- Recompression --------------------------------------------------------------------------------------------- */
 
@@ -140,7 +141,7 @@ typedef uint32_t words8 __attribute__((vector_size(32)));
 
 /* ---- Kernels ---------------------------------------------------------------------------------------------------- */
 
-#define RUN 32 /* blocks a kernel takes at most */
+#define RUN 64 /* blocks a kernel takes at most */
 
 static const struct kernel {
 	const char *name;
@@ -358,35 +359,37 @@ static const struct kernel *take(struct sha1dc_ctx *ctx, bool scratch)
 bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scratch)
 {
 	const struct kernel *kernel = take(ctx, scratch);
-	size_t room = scratch ? SHA1DC_PENDING - 1 : 63; /* without scratch as much as the original buffers */
 	unsigned char *pending = scratch ? ctx->scratch.pending : ctx->buffer;
 	size_t have = scratch ? ctx->total - ctx->scratch.hashed : ctx->total % 64;
 	const unsigned char *input = data;
 	uint64_t total = ctx->total + n;
+	size_t capacity;
 	struct work work;
-	size_t unit;
 
 	if (unlikely(!kernel))
 		return false;
-	if (n <= room - have) {
+	/* of short messages everything waits for final, so that a kernel is called once */
+	capacity = scratch ? SHA1DC_PENDING / (64 * kernel->unit) * (64 * kernel->unit) : 64;
+	if (n < capacity - have) {
 		memcpy(pending + have, input, n);
 		ctx->total = total;
 		return true;
 	}
 
-	unit = 64 * kernel->unit;
 	start(&work, kernel, ctx->ihv);
 	if (have) {
-		size_t fill = -have % unit;
-
-		memcpy(pending + have, input, fill);
-		hash_blocks(&work, pending, (have + fill) / 64);
-		input += fill;
-		n -= fill;
+		memcpy(pending + have, input, capacity - have);
+		hash_blocks(&work, pending, capacity / 64);
+		input += capacity - have;
+		n -= capacity - have;
 	}
-	hash_blocks(&work, input, n / unit * (unit / 64));
-	input += n / unit * unit;
-	n %= unit;
+	if (n >= capacity) {
+		size_t unit = 64 * kernel->unit;
+
+		hash_blocks(&work, input, n / unit * kernel->unit);
+		input += n / unit * unit;
+		n %= unit;
+	}
 
 	if (scratch && !ctx->safe_hash)
 		keep_survivors(&work, &ctx->scratch);

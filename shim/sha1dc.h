@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHA1DC_PENDING 1024
+#define SHA1DC_PENDING 1088 /* bytes that wait in a context at most, and one */
 
 /* The reference's context; init is the original's, which leaves everything after the callback as it was. */
 struct sha1dc_ctx {
@@ -24,7 +24,7 @@ struct sha1dc_ctx {
 			uint64_t hashed; /* bytes that ihv covers; total - hashed bytes are pending */
 			unsigned char pending[SHA1DC_PENDING + 64]; /* with room for the padding */
 			uint32_t survivors; /* waiting columns of struct sha1dc_survivors */
-			uint32_t survivor[10][29];
+			uint32_t survivor[9][29];
 		} scratch;
 	};
 };
@@ -44,7 +44,7 @@ struct sha1dc_ctx {
  *             if (n)
  *                     original_update(ctx, pending, n);
  *
- * SCRATCH, the same in every call for a context: the 2400 bytes are really the context's, so that up to 1 KiB of input and some unfinished
+ * SCRATCH, the same in every call for a context: the 2400 bytes are really the context's, so that about 1 KiB of input and some unfinished
  * checks can wait in it. Otherwise only the reference's fields up to buffer[] and found_collision are touched, as the reference would
  * touch them. Contexts may be copied as plain memory at any moment, and need 8-byte alignment. Nothing here fails or allocates.
  */
