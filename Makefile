@@ -172,6 +172,12 @@ fuzz: $(BUILD)/fuzz_inflate
 	@mkdir -p $(BUILD)/corpus_inflate
 	$(BUILD)/fuzz_inflate -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $(BUILD)/corpus_inflate tests/corpus_inflate
 
+## make check-distros  the git and libcrypto of Debian 11, 12, 13 and sid, from this machine's mirror, and git built as other distributions do
+check-distros:
+	@scripts/need-packages.sh $(CHECK_PACKAGES) clang util-linux
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(abspath $(BUILD)) bats bats/distros.bats
+
 ## make bench      timing, stock against preloaded; wants an idle machine
 bench:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
@@ -232,5 +238,5 @@ help:
 	@echo
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
-.PHONY: all fuzz demo tests check check-long check-git check-git-short bench install uninstall deb dist clean help
+.PHONY: all fuzz demo tests check check-long check-distros check-git check-git-short bench install uninstall deb dist clean help
 -include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)

@@ -106,18 +106,26 @@ static int is_sha1_row(const struct image *image, const uintptr_t *word)
 	       word[1] == 0x73686131 && word[2] == 20 && word[3] == 40 && word[4] == 64;
 }
 
+static const uintptr_t *row_between(const struct image *image, uintptr_t start, uintptr_t end)
+{
+	for (const uintptr_t *word = (const uintptr_t *)((start + 7) & -8ul); word + 20 < (const uintptr_t *)end; word++)
+		if (is_sha1_row(image, word))
+			return word;
+	return NULL;
+}
+
 static void find_row(void)
 {
 	struct image image = { 0 };
-	const uintptr_t *word, *end, *f;
+	const uintptr_t *word, *f;
 	size_t functions = 0, first_final = 3;
 
 	dl_iterate_phdr(describe_main, &image);
-	end = (const uintptr_t *)(image.relro_end - 20 * sizeof(*word));
-	for (word = (const uintptr_t *)image.relro; word < end; word++)
-		if (is_sha1_row(&image, word))
-			break;
-	if (word >= end)
+	word = row_between(&image, image.relro, image.relro_end);
+	/* Without RELRO the table is among the variables, in a program at a fixed address among the read-only data. */
+	for (size_t i = 0; !word && i < image.loads; i++)
+		word = row_between(&image, image.load[i].start, image.load[i].end);
+	if (!word)
 		give_up("no row \"sha1\" in the main program");
 
 	f = word + 5;
