@@ -18,6 +18,12 @@ bool object_maps(const struct object *o, const void *address, size_t size, unsig
 	return false;
 }
 
+/* Whether a table may begin at P: all of them hold words of up to 8 bytes, or (versions) of 2. */
+static bool aligned(const void *p, size_t to)
+{
+	return (uintptr_t)p % to == 0;
+}
+
 /* A zero-terminated string of the object: checked to end inside its readable segment. */
 static const char *string_at(const struct object *o, size_t offset)
 {
@@ -46,7 +52,7 @@ static void describe(struct object *o, const struct dl_phdr_info *info)
 		const ElfW(Phdr) *p = &o->phdr[i];
 		const void *start = (const void *)(o->base + p->p_vaddr);
 
-		if (p->p_type == PT_DYNAMIC && object_maps(o, start, p->p_memsz, PF_R)) {
+		if (p->p_type == PT_DYNAMIC && aligned(start, 8) && object_maps(o, start, p->p_memsz, PF_R)) {
 			o->dynamic = start;
 			o->dynamics = p->p_memsz / sizeof *dyn;
 		} else if (p->p_type == PT_GNU_RELRO && object_maps(o, start, p->p_memsz, PF_R)) {
@@ -90,7 +96,7 @@ static void describe(struct object *o, const struct dl_phdr_info *info)
 		return;
 	o->strtab = dynamic_pointer(o, strtab);
 	o->symtab = dynamic_pointer(o, symtab);
-	if (!object_maps(o, o->strtab, o->strsz, PF_R) || !object_maps(o, o->symtab, sizeof *o->symtab, PF_R)) {
+	if (!object_maps(o, o->strtab, o->strsz, PF_R) || !aligned(o->symtab, 8) || !object_maps(o, o->symtab, sizeof *o->symtab, PF_R)) {
 		o->strtab = NULL;
 		return;
 	}
@@ -98,11 +104,13 @@ static void describe(struct object *o, const struct dl_phdr_info *info)
 		o->soname = string_at(o, soname);
 	if (hash) {
 		o->gnu_hash = dynamic_pointer(o, hash);
-		if (!object_maps(o, o->gnu_hash, 4 * sizeof *o->gnu_hash, PF_R))
+		if (!aligned(o->gnu_hash, 8) || !object_maps(o, o->gnu_hash, 4 * sizeof *o->gnu_hash, PF_R))
 			o->gnu_hash = NULL;
 	}
 	if (versym)
 		o->versym = dynamic_pointer(o, versym);
+	if (!aligned(o->versym, 2))
+		o->versym = NULL;
 }
 
 /* The hash function of DT_GNU_HASH (Bernstein's). */

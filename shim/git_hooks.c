@@ -527,15 +527,17 @@ struct rows_found {
 
 static void find_rows(const struct object *o, struct rows_found *found)
 {
-	void **start = (void **)((found->start + 7) & -(uintptr_t)8), **end = (void **)(found->end & -(uintptr_t)8);
+	uintptr_t start = (found->start + 7) & -(uintptr_t)8, end = found->end & -(uintptr_t)8;
+	size_t words = end > start ? (end - start) / sizeof(void *) : 0;
 
-	for (void **w = start; w + WORD_FUNCTIONS < end && found->n < CANDIDATES_MAX; w++) {
+	for (size_t i = 0; i + WORD_FUNCTIONS < words && found->n < CANDIDATES_MAX; i++) {
+		void **w = (void **)start + i;
 		bool sha256;
 
 		/* The comparison that nearly always ends it, first: a program may have a megabyte of constants. */
 		if (((uintptr_t)w[WORD_FORMAT] & ~(uintptr_t)(FORMAT_SHA1 ^ FORMAT_SHA256)) != (FORMAT_SHA1 & FORMAT_SHA256) || !starts_row(o, w, &sha256))
 			continue;
-		const struct shape *shape = shape_of(o, w, end - w);
+		const struct shape *shape = shape_of(o, w, words - i);
 		if (shape)
 			found->candidates[found->n++] = (struct candidate){ w, shape, sha256 };
 		else
