@@ -160,17 +160,32 @@ check-git-short: all
 	@scripts/need-packages.sh $(BUILD_PACKAGES) dpkg-dev git libexpat1-dev libpcre2-dev
 	@BUILD=$(BUILD) scripts/check-git.sh short
 
-# The door with zlib behind it under libFuzzer; starts from tests/corpus_inflate, keeps what it finds in $(BUILD).
-FUZZ_SECONDS = 600
-FUZZ_SRC = shim/zlib_hooks.c shim/inflate.c shim/elf_objects.c shim/callers.c
-$(BUILD)/fuzz_inflate: tests/fuzz_inflate.c tests/zlib_pair.h $(FUZZ_SRC) shim/inflate.h
-	@mkdir -p $(@D)
-	clang -g -O2 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(PROG_CFLAGS) -o $@ $< $(FUZZ_SRC) $(SHIM_LIBS) -lz
+# libFuzzer targets, each with what it tests compiled for it; from tests/corpus_NAME where that exists, keeps what it finds in $(BUILD).
+FUZZERS = inflate sha1dc sha memcmp settings elf
+FUZZ_SRC_inflate = shim/zlib_hooks.c shim/inflate.c shim/elf_objects.c shim/callers.c
+FUZZ_SRC_sha1dc = shim/sha1dc.c shim/cpu.c shim/elf_objects.c $(BUILD)/sha1dc_kernels.S
+FUZZ_SRC_sha = shim/sha1.c shim/sha256.c shim/ni_kernels.S shim/cpu.c shim/elf_objects.c
+FUZZ_SRC_memcmp = $(BUILD)/fuzz/memcmp_kernels.o shim/cpu.c shim/elf_objects.c
+FUZZ_SRC_settings = shim/settings.c shim/cpu.c shim/elf_objects.c -Wl,--wrap=write
+FUZZ_SRC_elf = shim/cpu.c shim/sha1.c shim/sha256.c shim/ni_kernels.S shim/sha1dc.c $(BUILD)/sha1dc_kernels.S
+FUZZ_LIBS_inflate = $(SHIM_LIBS) -lz
+FUZZ_LIBS_sha = -lcrypto
+TIME = 600
 
-## make fuzz       the inflate door against zlib under libFuzzer, for FUZZ_SECONDS (600)
-fuzz: $(BUILD)/fuzz_inflate
-	@mkdir -p $(BUILD)/corpus_inflate
-	$(BUILD)/fuzz_inflate -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $(BUILD)/corpus_inflate tests/corpus_inflate
+$(FUZZERS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz_%.c tests/zlib_pair.h tests/test_sha1dc.c $(SHIM_SRC) $(SHIM_ASM) $(wildcard shim/*.h) \
+		$(BUILD)/sha1dc_kernels.S $(BUILD)/sha1dc_vectors.h $(BUILD)/fuzz/memcmp_kernels.o
+	clang -g -O2 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(PROG_CFLAGS) -o $@ $< $(FUZZ_SRC_$*) $(FUZZ_LIBS_$*)
+
+# Without the exported names, which would be those of the fuzzer itself.
+$(BUILD)/fuzz/memcmp_kernels.o: shim/memcmp_kernels.S shim/memcmp_hook.c
+	@mkdir -p $(@D)
+	clang -c -o $@ $<
+	objcopy --redefine-sym memcmp=our_memcmp --redefine-sym bcmp=our_bcmp --redefine-sym __memcmpeq=our_memcmpeq $@
+
+## make fuzz       every libFuzzer target for TIME seconds (600), one after the other; FUZZERS=elf only that
+fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
+	@for f in $(FUZZERS); do mkdir -p $(BUILD)/corpus_$$f && \
+		$(BUILD)/fuzz_$$f -max_total_time=$(TIME) -max_len=4096 -print_final_stats=1 $(BUILD)/corpus_$$f $$(ls -d tests/corpus_$$f 2>/dev/null) || exit 1; done
 
 ## make check-distros  the git and libcrypto of Debian 11, 12, 13 and sid, from this machine's mirror, and git built as other distributions do
 check-distros:
