@@ -70,6 +70,25 @@ for path in sys.argv[2:]:
 	assert_served libcrypto
 }
 
+# transcripts LIBRARY: random programs, the library given a libcrypto that comes late, and one that is there from the start.
+transcripts() {
+	local first=$((RANDOM * 1000)) count=${CHECK_LONG:+10}00
+	[ "$count" != 00 ] || count=150
+	stock "$BUILD/tests/client_transcript" "$1" $first "$count" >stock.out
+	shim "$BUILD/tests/client_transcript" "$1" $first "$count" >late.out
+	PRELOAD_TOO=$1 shim "$BUILD/tests/client_transcript" "$1" $first "$count" >early.out
+	if ! cmp stock.out late.out || ! cmp stock.out early.out; then
+		fail "the programs from $first on differ"
+	fi
+	[ "$(grep -c '^program' stock.out)" = "$count" ]
+}
+
+@test "random programs over init, update, final, copies, one-shots, EVP, HMAC, signatures, properties and providers" {
+	transcripts libcrypto.so.3
+	grep -q '^SHA256 0' stock.out # one-shots that fail, for want of a provider, are among them
+	assert_served libcrypto 10000
+}
+
 @test "closed by FASTSHA or for want of SHA-NI, libcrypto's own functions answer" {
 	stock sha256sum --binary "$FILES/300" | plain >expected
 	for setting in FASTSHA=off FASTSHA=-libcrypto FASTSHA=git FASTSHA_CPU=avx512 FASTSHA_CPU=generic; do

@@ -54,7 +54,10 @@ static void print(const struct contender *c, double per)
 	       c->quiet, c->samples);
 }
 
-/* sha [LIBRARY [SECONDS]]: LIBRARY is the libcrypto beside which ours runs; with libfastsha.so preloaded its functions are measured, too. */
+/*
+ * sha [LIBRARY [SECONDS]]: LIBRARY is the libcrypto beside which ours runs. With LD_PRELOAD="libfastsha.so LIBRARY" the door's updates are
+ * measured, too (with libfastsha.so alone as for a libcrypto that comes late).
+ */
 int main(int argc, char **argv)
 {
 	const char *path = argc > 1 ? argv[1] : "libcrypto.so.3";

@@ -1,4 +1,4 @@
-/* sha_hooks.c - the door to libcrypto's SHA-1 and SHA-256: its exported functions, and its dispatch tables where those are not interposed */
+/* sha_hooks.c - the door to libcrypto's SHA-1 and SHA-256: its exported functions, and dispatch tables that do not refer to them by name */
 #include "callers.h"
 #include "elf_objects.h"
 #include "fastsha.h"
@@ -109,8 +109,173 @@ static void sha256_transform(struct sha256_ctx *c, const unsigned char *block)
 	sha256_blocks_ni(c->h, block, 1);
 }
 
+/* ---- One-shots: SHA256(data, size, digest) and its kin --------------------------------------------------- */
+
+/*
+ * OpenSSL 3 fetches the algorithm from a provider for every message, which takes longer than to hash a short one. What such a fetch brings
+ * depends on the configuration, the providers loaded and the default properties. So the first call of each function is the original's; if
+ * the default provider has the algorithm, the later ones are ours, until a function is called that may have changed that.
+ */
+enum one_shot { ONE_SHA1, ONE_SHA224, ONE_SHA256, ONE_SHA384, ONE_SHA512, ONE_SHOTS };
+
+typedef unsigned char *one_shot_function(const unsigned char *data, size_t size, unsigned char *digest);
+
+static const char *const one_shot_names[ONE_SHOTS] = { "SHA1", "SHA224", "SHA256", "SHA384", "SHA512" };
+
+/* How often what a fetch brings may have changed, and how often it had when the default provider last answered. */
+static _Atomic unsigned changes = 1, fetched[ONE_SHOTS];
+/* Somebody has given a thread another default context: the one-shots are the originals' from then on. */
+static atomic_bool other_contexts;
+
+/* Functions of the libcrypto that is loaded; fetch and the three after it are not there before OpenSSL 3, where nothing is fetched. */
+static struct {
+	one_shot_function *one_shot[ONE_SHOTS];
+	void *(*fetch)(void *context, const char *algorithm, const char *properties);
+	void (*free)(void *digest);
+	const void *(*get0_provider)(const void *digest);
+	const char *(*get0_name)(const void *provider);
+	int (*init[ONE_SHOTS])(void *ctx); /* of SHA-384 and SHA-512 */
+	int (*update)(void *ctx, const void *data, size_t size);
+	int (*final)(unsigned char *digest, void *ctx);
+} libcrypto_has;
+
+static void find_one_shots(const struct object *libcrypto)
+{
+	for (size_t i = 0; i < ONE_SHOTS; i++)
+		libcrypto_has.one_shot[i] = object_symbol(libcrypto, one_shot_names[i]);
+	libcrypto_has.fetch = object_symbol(libcrypto, "EVP_MD_fetch");
+	libcrypto_has.free = object_symbol(libcrypto, "EVP_MD_free");
+	libcrypto_has.get0_provider = object_symbol(libcrypto, "EVP_MD_get0_provider");
+	libcrypto_has.get0_name = object_symbol(libcrypto, "OSSL_PROVIDER_get0_name");
+	libcrypto_has.init[ONE_SHA384] = object_symbol(libcrypto, "SHA384_Init");
+	libcrypto_has.init[ONE_SHA512] = object_symbol(libcrypto, "SHA512_Init");
+	libcrypto_has.update = object_symbol(libcrypto, "SHA512_Update");
+	libcrypto_has.final = object_symbol(libcrypto, "SHA512_Final");
+}
+
+/* The original, and whether the next call may be ours. */
+static __attribute__((noinline, cold)) unsigned char *first_one_shot(enum one_shot which, const unsigned char *data, size_t size,
+								     unsigned char *digest)
+{
+	unsigned now = atomic_load(&changes);
+	unsigned char *result = libcrypto_has.one_shot[which](data, size, digest);
+
+	if (!result || atomic_load(&other_contexts))
+		return result;
+	if (libcrypto_has.fetch) {
+		void *md = libcrypto_has.fetch(NULL, one_shot_names[which], NULL);
+		bool ours = md && libcrypto_has.free && libcrypto_has.get0_provider && libcrypto_has.get0_name &&
+			    strcmp(libcrypto_has.get0_name(libcrypto_has.get0_provider(md)), "default") == 0;
+
+		if (md && libcrypto_has.free)
+			libcrypto_has.free(md);
+		if (!ours)
+			return result;
+	}
+	/* What the fetch itself has set in motion, such as the configuration's first reading, counts as a change, too. */
+	atomic_store(&fetched[which], now);
+	return result;
+}
+
+static inline bool one_shot_is_ours(enum one_shot which)
+{
+	return likely(atomic_load_explicit(&fetched[which], memory_order_relaxed) == atomic_load_explicit(&changes, memory_order_acquire));
+}
+
+/* Zeroes what a message leaves on the stack; the compiler must not think that in vain. */
+static inline void wipe(void *p, size_t size)
+{
+	__builtin_memset(p, 0, size);
+	__asm__ volatile("" : : "r"(p) : "memory");
+}
+
+static inline unsigned char *one_shot(sha_blocks *kernel, const uint32_t *start, size_t state_words, const unsigned char *data, size_t size,
+				      unsigned char *digest, size_t words)
+{
+	uint32_t state[SHA256_WORDS];
+	_Alignas(16) unsigned char tail[2 * SHA_BLOCK] = { 0 };
+	size_t rest = size % SHA_BLOCK, tail_size = rest < SHA_BLOCK - 8 ? SHA_BLOCK : 2 * SHA_BLOCK;
+	uint64_t bits = __builtin_bswap64((uint64_t)size << 3);
+
+	count_served(DOOR_LIBCRYPTO, size);
+	__builtin_memcpy(state, start, 4 * state_words);
+	sha_copy(tail, data + (size - rest), rest);
+	tail[rest] = 0x80;
+	__builtin_memcpy(tail + tail_size - 8, &bits, 8);
+	if (size >= SHA_BLOCK)
+		kernel(state, data, size / SHA_BLOCK);
+	kernel(state, tail, tail_size / SHA_BLOCK);
+	sha_digest(digest, state, words);
+	wipe(tail, sizeof tail);
+	wipe(state, sizeof state);
+	return digest;
+}
+
+static unsigned char *sha1(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	static const uint32_t start[SHA1_WORDS] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 };
+	static unsigned char own[4 * SHA1_WORDS];
+
+	if (!one_shot_is_ours(ONE_SHA1))
+		return first_one_shot(ONE_SHA1, data, size, digest);
+	return one_shot(sha1_blocks_ni, start, SHA1_WORDS, data, size, digest ? digest : own, SHA1_WORDS);
+}
+
+static unsigned char *sha224(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	static const uint32_t start[SHA256_WORDS] = { 0xc1059ed8, 0x367cd507, 0x3070dd17, 0xf70e5939,
+						      0xffc00b31, 0x68581511, 0x64f98fa7, 0xbefa4fa4 };
+	static unsigned char own[28];
+
+	if (!one_shot_is_ours(ONE_SHA224))
+		return first_one_shot(ONE_SHA224, data, size, digest);
+	return one_shot(sha256_blocks_ni, start, SHA256_WORDS, data, size, digest ? digest : own, 7);
+}
+
+static unsigned char *sha256(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	static const uint32_t start[SHA256_WORDS] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+						      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+	static unsigned char own[4 * SHA256_WORDS];
+
+	if (!one_shot_is_ours(ONE_SHA256))
+		return first_one_shot(ONE_SHA256, data, size, digest);
+	return one_shot(sha256_blocks_ni, start, SHA256_WORDS, data, size, digest ? digest : own, SHA256_WORDS);
+}
+
+/* SHA-384 and SHA-512 with libcrypto's own code for them: only the fetch is saved. */
+static inline unsigned char *sha512_family(enum one_shot which, const unsigned char *data, size_t size, unsigned char *digest)
+{
+	uint64_t ctx[32]; /* SHA512_CTX has 216 bytes */
+
+	if (!one_shot_is_ours(which) || !libcrypto_has.init[which] || !libcrypto_has.update || !libcrypto_has.final)
+		return first_one_shot(which, data, size, digest);
+	count_served(DOOR_LIBCRYPTO, size);
+	libcrypto_has.init[which](ctx);
+	libcrypto_has.update(ctx, data, size);
+	libcrypto_has.final(digest, ctx);
+	wipe(ctx, sizeof ctx);
+	return digest;
+}
+
+static unsigned char *sha384(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	static unsigned char own[48];
+
+	return sha512_family(ONE_SHA384, data, size, digest ? digest : own);
+}
+
+static unsigned char *sha512(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	static unsigned char own[64];
+
+	return sha512_family(ONE_SHA512, data, size, digest ? digest : own);
+}
+
+/* ---- The functions that we may answer, and the door's state ----------------------------------------------- */
+
 enum function { F_SHA1_UPDATE, F_SHA1_FINAL, F_SHA1_TRANSFORM, F_SHA224_UPDATE, F_SHA224_FINAL,
-		F_SHA256_UPDATE, F_SHA256_FINAL, F_SHA256_TRANSFORM, FUNCTIONS };
+		F_SHA256_UPDATE, F_SHA256_FINAL, F_SHA256_TRANSFORM, F_ONE_SHOTS, FUNCTIONS = F_ONE_SHOTS + ONE_SHOTS };
 
 static const struct {
 	const char *name;
@@ -124,6 +289,11 @@ static const struct {
 	[F_SHA256_UPDATE] = { "SHA256_Update", sha256_update },
 	[F_SHA256_FINAL] = { "SHA256_Final", sha256_final },
 	[F_SHA256_TRANSFORM] = { "SHA256_Transform", sha256_transform },
+	[F_ONE_SHOTS + ONE_SHA1] = { "SHA1", sha1 },
+	[F_ONE_SHOTS + ONE_SHA224] = { "SHA224", sha224 },
+	[F_ONE_SHOTS + ONE_SHA256] = { "SHA256", sha256 },
+	[F_ONE_SHOTS + ONE_SHA384] = { "SHA384", sha384 },
+	[F_ONE_SHOTS + ONE_SHA512] = { "SHA512", sha512 },
 };
 
 /* What the constructor has decided: nothing yet, to leave all to the originals, to serve. */
@@ -177,8 +347,8 @@ static void open_tables(const struct object *libcrypto)
 }
 
 /*
- * Opens what there is to be opened in a libcrypto that is loaded, the first time that there is one. False: none is. Called by the constructor,
- * and for a libcrypto that comes later by dlopen, by the first call that we serve and by secure_getenv.
+ * Opens what there is to be opened in a libcrypto that is loaded, the first time that there is one. False: none is. Called by the
+ * constructor, and for a libcrypto that comes later by dlopen, by the first call that we serve and by secure_getenv.
  */
 static bool open_libcrypto(void)
 {
@@ -191,6 +361,7 @@ static bool open_libcrypto(void)
 		return false;
 	if (atomic_exchange(&done, true))
 		return true;
+	find_one_shots(&libcrypto);
 	if (libcrypto.symbolic)
 		open_tables(&libcrypto);
 	else
@@ -260,6 +431,14 @@ static inline void transform(void *ctx, const unsigned char *block, enum functio
 	(t ? t : (transform_function *)late_target(f, caller))(ctx, block);
 }
 
+static inline unsigned char *one_shot_target(const unsigned char *data, size_t size, unsigned char *digest, enum one_shot which,
+					     const void *caller)
+{
+	one_shot_function *t = atomic_load_explicit(&targets[F_ONE_SHOTS + which], memory_order_relaxed);
+
+	return (t ? t : (one_shot_function *)late_target(F_ONE_SHOTS + which, caller))(data, size, digest);
+}
+
 EXPORT int SHA1_Update(void *ctx, const void *data, size_t size)
 {
 	return update(ctx, data, size, F_SHA1_UPDATE, CALLER);
@@ -298,6 +477,67 @@ EXPORT int SHA256_Final(unsigned char *digest, void *ctx)
 EXPORT void SHA256_Transform(void *ctx, const unsigned char *block)
 {
 	transform(ctx, block, F_SHA256_TRANSFORM, CALLER);
+}
+
+EXPORT unsigned char *SHA1(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	return one_shot_target(data, size, digest, ONE_SHA1, CALLER);
+}
+
+EXPORT unsigned char *SHA224(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	return one_shot_target(data, size, digest, ONE_SHA224, CALLER);
+}
+
+EXPORT unsigned char *SHA256(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	return one_shot_target(data, size, digest, ONE_SHA256, CALLER);
+}
+
+EXPORT unsigned char *SHA384(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	return one_shot_target(data, size, digest, ONE_SHA384, CALLER);
+}
+
+EXPORT unsigned char *SHA512(const unsigned char *data, size_t size, unsigned char *digest)
+{
+	return one_shot_target(data, size, digest, ONE_SHA512, CALLER);
+}
+
+/*
+ * What may change what a fetch in the default context brings: passed on, and noted. All take at most four integers and pointers.
+ * A name that this libcrypto does not have fails: some are younger than 1.1.1, and are there for who looks them up in the global scope.
+ */
+#define CHANGES_FETCHES(name)                                                                       \
+	EXPORT long name(long a, long b, long c, long d);                                           \
+	EXPORT long name(long a, long b, long c, long d)                                            \
+	{                                                                                           \
+		long (*original)(long, long, long, long) = (void *)next_definition(#name, NULL);    \
+		long result = original ? original(a, b, c, d) : 0;                                  \
+                                                                                                    \
+		atomic_fetch_add(&changes, 1);                                                      \
+		return result;                                                                      \
+	}
+
+CHANGES_FETCHES(CONF_modules_load)
+CHANGES_FETCHES(CONF_modules_load_file)
+CHANGES_FETCHES(CONF_modules_load_file_ex)
+CHANGES_FETCHES(EVP_default_properties_enable_fips)
+CHANGES_FETCHES(EVP_set_default_properties)
+CHANGES_FETCHES(OSSL_LIB_CTX_load_config)
+CHANGES_FETCHES(OSSL_PROVIDER_load)
+CHANGES_FETCHES(OSSL_PROVIDER_load_ex)
+CHANGES_FETCHES(OSSL_PROVIDER_try_load)
+CHANGES_FETCHES(OSSL_PROVIDER_try_load_ex)
+CHANGES_FETCHES(OSSL_PROVIDER_unload)
+
+EXPORT void *OSSL_LIB_CTX_set0_default(void *context)
+{
+	void *(*original)(void *) = next_definition("OSSL_LIB_CTX_set0_default", NULL);
+
+	atomic_store(&other_contexts, true);
+	atomic_fetch_add(&changes, 1);
+	return original ? original(context) : NULL;
 }
 
 /*

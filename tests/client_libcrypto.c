@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 /*
- * client_libcrypto LIBRARY [ROUNDS [SEED]]: LIBRARY is a libcrypto, loaded here by dlopen. Without a preloaded library that defines them, the
- * functions are not to be found in the global scope: exit code 2. With one, exit code 0 if both always did the same.
+ * client_libcrypto LIBRARY [ROUNDS [SEED]]: LIBRARY is a libcrypto, loaded here by dlopen. Without a preloaded library that defines
+ * them, the functions are not to be found in the global scope: exit code 2. With one, exit code 0 if both always did the same.
  */
 
 /* openssl/sha.h; the words behind the context show that nothing writes there. */

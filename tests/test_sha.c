@@ -1,4 +1,4 @@
-/* test_sha.c - SHA-1 and SHA-256: published digests, every kernel against the portable one, streaming in all kinds of pieces, guard pages */
+/* test_sha.c - SHA-1 and SHA-256: published digests, every kernel against the portable one, streaming in all pieces, guard pages */
 #include "fastsha.h"
 #include "sha.h"
 
