@@ -155,7 +155,7 @@ struct target {
 	enum isa isa;
 	int lanes;          /* 32-bit words in a vector */
 	char vector;        /* x or y: the registers' prefix */
-	int first;          /* vector registers from here on hold conditions: xmm0 to xmm6 belong to the SHA-NI chain */
+	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
 };
 
@@ -471,12 +471,50 @@ static void move(struct code *code, bool vex, const char *from, const char *to)
 }
 
 /*
+ * The four words of GROUP, the first in the highest word of their register: xmm3 to xmm6 in turn, or xmm3 to xmm10.
+ * With AVX-512VL neither sha1msg1 nor sha1msg2 is used: plain vectors are as fast, and Sapphire Rapids microcodes sha1msg2. From W[32] on
+ * W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2 (M. Locktyukhin's form), four words at a time; before, the fourth
+ * word needs the first one.
+ */
+static int words_register(const struct target *target, int group)
+{
+	return 3 + group % (evex(target) ? 8 : 4);
+}
+
+static void sha_ni_schedule(struct code *code, const struct target *target, int group)
+{
+	int w = words_register(target, group), w1 = words_register(target, group - 1), w2 = words_register(target, group - 2),
+	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4);
+
+	if (!evex(target)) {
+		emit(code, "sha1msg1 %%xmm%d, %%xmm%d", w3, w);
+		emit(code, target->isa == SSE ? "pxor %%xmm%d, %%xmm%d" : "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
+		emit(code, "sha1msg2 %%xmm%d, %%xmm%d", w1, w);
+	} else if (group < 8) {
+		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm%d", w3, w4, w);          /* W[t - 14] */
+		emit(code, "vpslldq $4, %%xmm%d, %%xmm11", w1);                           /* W[t - 3] of the first three */
+		emit(code, "vpternlogd $0x96, %%xmm%d, %%xmm%d, %%xmm%d", w2, w4, w);      /* W[t - 8], W[t - 16] */
+		emit(code, "vpxor %%xmm11, %%xmm%d, %%xmm%d", w, w);
+		emit(code, "vprold $1, %%xmm%d, %%xmm%d", w, w);
+		emit(code, "vpsrldq $12, %%xmm%d, %%xmm11", w);
+		emit(code, "vprold $1, %%xmm11, %%xmm11");
+		emit(code, "vpxor %%xmm11, %%xmm%d, %%xmm%d", w, w);
+	} else { /* w is W[t - 32] */
+		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm11", w1, w2);             /* W[t - 6] */
+		emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", words_register(target, group - 7), w, w);
+		emit(code, "vpternlogd $0x96, %%xmm11, %%xmm%d, %%xmm%d", w4, w);
+		emit(code, "vprold $2, %%xmm%d, %%xmm%d", w, w);
+	}
+}
+
+/*
  * The compression of the block at (%rsi) in the row at (%rdi), from xmm0 (a to d, a in the highest word) and xmm1 (e, highest word; during
  * the steps the a of four steps before, which sha1nexte rotates) to the same registers. Leaves W[32..79] at (%rcx).
- * xmm2 takes turns with xmm1; xmm3 to xmm6: four words of the schedule each.
+ * xmm2 takes turns with xmm1; from xmm3 on: four words of the schedule each; xmm11: help.
  */
-static void sha_ni_block(struct code *code, bool vex)
+static void sha_ni_block(struct code *code, const struct target *target)
 {
+	bool vex = target->isa != SSE;
 	int e = 1, other = 2;
 	char from[32], to[32];
 
@@ -494,7 +532,7 @@ static void sha_ni_block(struct code *code, bool vex)
 		}
 	}
 	for (int group = 0; group < 20; group++) { /* of four steps */
-		int m0 = 3 + group % 4, m1 = 3 + (group + 1) % 4, m2 = 3 + (group + 2) % 4, m3 = 3 + (group + 3) % 4;
+		int words = words_register(target, group);
 
 		if (group == 14 || group == 16) {
 			int at = group == 14 ? ROW_STEP56 : ROW_STEP64;
@@ -505,25 +543,19 @@ static void sha_ni_block(struct code *code, bool vex)
 			snprintf(to, sizeof(to), "%d(%%rdi)", at + 16);
 			move(code, vex, from, to);
 		}
-		if (group >= 4) {
-			emit(code, "sha1msg1 %%xmm%d, %%xmm%d", m1, m0);
-			if (vex)
-				emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", m2, m0, m0);
-			else
-				emit(code, "pxor %%xmm%d, %%xmm%d", m2, m0);
-			emit(code, "sha1msg2 %%xmm%d, %%xmm%d", m3, m0);
-		}
+		if (group >= 4)
+			sha_ni_schedule(code, target, group);
 		if (group >= 8) {
-			snprintf(from, sizeof(from), "%%xmm%d", m0);
+			snprintf(from, sizeof(from), "%%xmm%d", words);
 			snprintf(to, sizeof(to), "%d(%%rcx)", word_at(4 * group + 3));
 			move(code, vex, from, to);
 		}
 		if (group)
-			emit(code, "sha1nexte %%xmm%d, %%xmm%d", m0, e);
+			emit(code, "sha1nexte %%xmm%d, %%xmm%d", words, e);
 		else if (vex)
-			emit(code, "vpaddd %%xmm%d, %%xmm%d, %%xmm%d", m0, e, e);
+			emit(code, "vpaddd %%xmm%d, %%xmm%d, %%xmm%d", words, e, e);
 		else
-			emit(code, "paddd %%xmm%d, %%xmm%d", m0, e);
+			emit(code, "paddd %%xmm%d, %%xmm%d", words, e);
 		snprintf(to, sizeof(to), "%%xmm%d", other);
 		move(code, vex, "%xmm0", to);
 		emit(code, "sha1rnds4 $%d, %%xmm%d, %%xmm0", group / 5, e);
@@ -533,6 +565,7 @@ static void sha_ni_block(struct code *code, bool vex)
 	}
 	emit(code, "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
 	emit(code, vex ? "vpaddd %d(%%rdi), %%xmm0, %%xmm0" : "paddd %d(%%rdi), %%xmm0", ROW_IHV);
+	emit(code, "prefetcht0 1024(%%rsi)"); /* a file just mapped comes from memory */
 	emit(code, "add $64, %%rsi");
 	emit(code, "add $%d, %%rdi", ROW_SIZE);
 }
@@ -550,7 +583,7 @@ static void sha_ni_kernel(const struct target *target)
 	/* the filter reads the previous block's words: in the loop the chain stores to the other buffer */
 	int other = 256;
 
-	sha_ni_block(&sha, vex);
+	sha_ni_block(&sha, target);
 	conditions_across_words(&filter, target, false);
 	conditions_across_words(&last_filter, target, true);
 	print_head(target);
