@@ -772,7 +772,7 @@ static bool plot_series(const struct series *s)
 		"set xlabel 'pair, in the order they ran'\n"
 		"set xtics auto\n"
 		"set xrange [0.5:%zu.5]\n"
-		"set key below horizontal samplen 2\n"
+		"set key below center horizontal maxrows 1 samplen 1.5 width -4 height 0.5\n"
 		"set object 1 rectangle from graph 0, first %.6g to graph 1, first %.6g behind fillcolor rgb '" PLOT_WITH
 		"' fillstyle transparent solid 0.25 noborder\n"
 		"stats $ratio using 2 nooutput\n"
@@ -780,7 +780,7 @@ static bool plot_series(const struct series *s)
 		"high = STATS_max > 1 ? STATS_max : 1\n"
 		"set yrange [low - 0.05 * (high - low):high + 0.05 * (high - low)]\n"
 		"plot 1 with lines dashtype 2 linewidth 1.5 linecolor rgb '%s' title 'no difference',"
-		" %.6g with lines linewidth 2 linecolor rgb '" PLOT_WITH "' title 'median and 95 %% interval',"
+		" %.6g with lines linewidth 2 linecolor rgb '" PLOT_WITH "' title 'median, interval',"
 		" $ratio using 1:2 with points pointtype 7 pointsize 0.5 linecolor rgb '" PLOT_WITHOUT "' title 'a pair'\n",
 		s->pairs, s->ratio.low, s->ratio.high, c->text, s->ratio.median);
 	return plot_close(g, opt.plot);
@@ -826,7 +826,7 @@ static bool plot_sweep(const struct series *series, size_t n, const char *text)
 		" $data using 0:5:6:7 with yerrorlines pointtype 7 linewidth 2 linecolor rgb '" PLOT_WITH "' title 'with fastsha'\n"
 		"set title 'Ratio with its 95 %% interval: higher is better'\n"
 		"set ylabel 'time without / time with'\n"
-		"set key below horizontal samplen 2\n"
+		"set key below center horizontal maxrows 1 samplen 1.5 width -4 height 0.5\n"
 		"set offsets 0, 0, 0, 0\n"
 		"stats $data using 9 nooutput name 'low'\n"
 		"stats $data using 10 nooutput name 'high'\n"

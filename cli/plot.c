@@ -53,7 +53,7 @@ FILE *plot_open(const char *file, bool dark, int width, int height)
 	if (!g)
 		die(EXIT_TROUBLE, "gnuplot: %s", strerror(errno));
 	if (ends_with(file, ".svg"))
-		fprintf(g, "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,Verdana,sans-serif,14' background rgb '%s'\n", width, height,
+		fprintf(g, "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,Verdana,sans-serif,13' background rgb '%s'\n", width, height,
 			c->background);
 	else
 		fprintf(g, "set terminal pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background rgb '%s'\n", width, height, c->background);
