@@ -28,6 +28,6 @@ if [ -n "${REPRODUCE-}" ]; then
 	echo 'the second build gave the same bytes'
 fi
 if command -v lintian >/dev/null; then
-	lintian --allow-root --fail-on error,warning --info "$build"/deb/*.changes
+	lintian --allow-root --fail-on error,warning "$build"/deb/*.changes
 fi
 ls "$build"/deb/*.deb

@@ -11,5 +11,5 @@ else
 	find . -type f -not -path './build*' -printf '%P\0' >"$files"
 	epoch=$(dpkg-parsechangelog -S Timestamp)
 fi
-sort -z "$files" | tar -c --null -T - --no-recursion --transform "s,^,fastsha-$1/,S" --owner=0 --group=0 --numeric-owner --mtime="@$epoch" |
-	xz -T1
+sort -z "$files" | tar -c --no-recursion --transform "s,^,fastsha-$1/,S" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rwX \
+	--mtime="@$epoch" --null -T - | xz -T1
