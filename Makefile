@@ -193,6 +193,33 @@ check-distros:
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(abspath $(BUILD)) bats bats/distros.bats
 
+## make sanitize   the unit tests with AddressSanitizer and UBSan, threads and forks with ThreadSanitizer, all by clang
+SANITIZED = $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
+sanitize:
+	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all' \
+		$(SANITIZED:%=$(BUILD)/asan/tests/%)
+	@for t in $(SANITIZED); do echo $$t; $(BUILD)/asan/tests/$$t || exit 1; done
+	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan CFLAGS='-O1 -g -fsanitize=thread' $(BUILD)/tsan/tests/threads
+	$(BUILD)/tsan/tests/threads stacks 262144
+
+# The library's hooks linked into the program that calls them.
+$(BUILD)/tests/threads: tests/client_threads.c $(SHIM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) $(LDFLAGS) -o $@ $< $(SHIM_OBJ) $(SHIM_LIBS) -lcrypto -lz -pthread
+
+## make analyze    cppcheck, clang-tidy and gcc -fanalyzer over shim/*.c; what they overlook is in .clang-tidy and .cppcheck, with reasons
+analyze: $(BUILD)/sha1dc_vectors.h
+	cppcheck -q --enable=warning,performance,portability --std=c11 -D_GNU_SOURCE -D__x86_64__ '-DElfW(type)=Elf64_\#\#type' \
+		--suppressions-list=.cppcheck --error-exitcode=1 -I$(BUILD) shim
+	clang-tidy --quiet $(SHIM_SRC) -- -std=gnu11 -D_GNU_SOURCE -I$(BUILD)
+	@for f in $(SHIM_SRC); do echo gcc -fanalyzer $$f; gcc -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Werror -fanalyzer -O2 -I$(BUILD) -c -o /dev/null $$f || exit 1; done
+
+## make coverage   lines of shim/*.c that the tests reach, into $(BUILD)/coverage/report
+coverage:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage -fprofile-update=atomic' tests
+	-@BUILD=$(BUILD)/coverage scripts/check.sh $(NAMES)
+	gcovr -r . --object-directory $(BUILD)/coverage -f 'shim/' | tee $(BUILD)/coverage/report
+
 ## make bench      timing, stock against preloaded; wants an idle machine
 bench:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
@@ -253,5 +280,5 @@ help:
 	@echo
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
-.PHONY: all fuzz demo tests check check-long check-distros check-git check-git-short bench install uninstall deb dist clean help
+.PHONY: all sanitize analyze coverage fuzz demo tests check check-long check-distros check-git check-git-short bench install uninstall deb dist clean help
 -include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)

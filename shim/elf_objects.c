@@ -27,9 +27,9 @@ static bool aligned(const void *p, size_t to)
 /* A zero-terminated string of the object: checked to end inside its readable segment. */
 static const char *string_at(const struct object *o, size_t offset)
 {
-	const char *s = o->strtab + offset;
+	const char *s = o->strtab && offset < o->strsz ? o->strtab + offset : NULL;
 
-	return o->strtab && offset < o->strsz && memchr(s, 0, o->strsz - offset) ? s : NULL;
+	return s && memchr(s, 0, o->strsz - offset) ? s : NULL;
 }
 
 /* glibc stores run-time addresses into the dynamic section, but leaves the kernel's vdso, and other loaders all objects, as linked. */
