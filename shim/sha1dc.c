@@ -155,8 +155,8 @@ static const struct kernel {
 	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
 	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0, 8, sha1dc_recompress_avx2, sha1dc_recompress_one_ni },
 	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0, 4, sha1dc_recompress_sse, sha1dc_recompress_one_ni },
-	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 400, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one },
-	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 400, 8, sha1dc_recompress_avx2, sha1dc_recompress_one },
+	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 56, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one },
+	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 120, 8, sha1dc_recompress_avx2, sha1dc_recompress_one },
 };
 
 static const struct kernel *choose_kernel(void)
