@@ -1,7 +1,7 @@
 #!/bin/bash
 # distros-git.sh - builds git as other distributions do, from Debian's source packages, once, and prints the folder with git's programs
-# distros-git.sh NAME: one of the names in the table below. What decides is compiled anew: the hash functions, their table and every file whose
-# code depends on the size of a hash context; the rest is shared among the builds from one source (lto has all of its own).
+# distros-git.sh NAME: one of the names in the table below. What decides is compiled anew: the hash functions, their table and every file
+# whose code depends on the size of a hash context; the rest is shared among the builds from one source (lto has all of its own).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${BUILD:-$here/../build}/distros
@@ -61,8 +61,8 @@ if [ "$1" = external ]; then
 		-o libsha1detectcoll.so.1 sha1dc/sha1.c sha1dc/ubc_check.c
 	ln -s libsha1detectcoll.so.1 libsha1detectcoll.so
 fi
-make -s -j2 CC="$compiler --sysroot=$root" CFLAGS="$cflags" LDFLAGS="$ldflags" NO_CURL=1 NO_EXPAT=1 NO_GETTEXT=1 NO_TCLTK=1 NO_PERL=1 NO_PYTHON=1 \
-	NO_RUST=1 "${options[@]}" git git-http-backend scalar >"$folder.log" 2>&1 || {
+make -s -j2 CC="$compiler --sysroot=$root" CFLAGS="$cflags" LDFLAGS="$ldflags" NO_CURL=1 NO_EXPAT=1 NO_GETTEXT=1 NO_TCLTK=1 NO_PERL=1 \
+	NO_PYTHON=1 NO_RUST=1 "${options[@]}" git git-http-backend scalar >"$folder.log" 2>&1 || {
 	tail -n 5 "$folder.log" >&2
 	echo "distros-git: $1 does not build" >&2
 	exit 1

@@ -1,8 +1,9 @@
 #!/bin/bash
 # distros-root.sh - unpacks a Debian release's git, openssl, coreutils and what they need, once, and prints the folder
-# distros-root.sh SUITE: below build/distros/SUITE; experimental is sid with experimental's git. The mirror is the one that this machine's apt uses, or $DISTROS_MIRROR. Nothing is
-# installed on the machine, no maintainer script runs, and no root is needed. distros-root.sh --source SUITE PACKAGE: prints the folder with
-# its upstream source, unpacked. Where that fails the last line on stderr says why, and nothing is left half done.
+# distros-root.sh SUITE: below build/distros/SUITE; experimental is sid with experimental's git. The mirror is the one that this machine's apt
+# uses, or $DISTROS_MIRROR. Nothing is installed on the machine, no maintainer script runs, and no root is needed.
+# distros-root.sh --source SUITE PACKAGE: prints the folder with its upstream source, unpacked.
+# Where that fails the last line on stderr says why, and nothing is left half done.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 cache=${BUILD:-$here/build}/distros
@@ -24,9 +25,10 @@ mirror() {
 apt_for() {
 	local suite=$1 own=$cache/$1/apt
 	shift
-	apt-get -qq -o Dir::State="$own/state" -o Dir::State::status="$own/status" -o Dir::Cache="$own/cache" -o Dir::Etc::sourcelist="$own/sources.list" \
-		-o Dir::Etc::sourceparts="$own/none" -o Dir::Etc::preferences="$own/preferences" -o Dir::Etc::preferencesparts="$own/none" -o APT::Sandbox::User= -o APT::Install-Recommends=false \
-		-o Acquire::Retries=2 "$@"
+	apt-get -qq -o Dir::State="$own/state" -o Dir::State::status="$own/status" -o Dir::Cache="$own/cache" \
+		-o Dir::Etc::sourcelist="$own/sources.list" -o Dir::Etc::sourceparts="$own/none" \
+		-o Dir::Etc::preferences="$own/preferences" -o Dir::Etc::preferencesparts="$own/none" \
+		-o APT::Sandbox::User= -o APT::Install-Recommends=false -o Acquire::Retries=2 "$@"
 }
 
 prepare() {

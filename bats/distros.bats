@@ -39,7 +39,8 @@ in_root() {
 # library_for SUITE: built against its libc, with this machine's compiler, which would find this machine's libc first.
 library_for() {
 	local folder=$BUILD/distros/$1/fastsha libs=$BUILD/distros/$1/root/usr/lib/x86_64-linux-gnu
-	make -s -C "$ROOT" BUILD="$folder" HOSTCC=gcc CC="gcc --sysroot=$BUILD/distros/$1/root" LDFLAGS="-B$libs -L$libs" TEST_LIBS=-ldl "$folder/libfastsha.so" "$folder/tests/preload_collide.so" >&2 || return
+	make -s -C "$ROOT" BUILD="$folder" HOSTCC=gcc CC="gcc --sysroot=$BUILD/distros/$1/root" LDFLAGS="-B$libs -L$libs" TEST_LIBS=-ldl \
+		"$folder/libfastsha.so" "$folder/tests/preload_collide.so" >&2 || return
 	echo "$folder/libfastsha.so"
 }
 
@@ -226,7 +227,7 @@ for name in "sha1", "sha224", "sha256", "sha512":
 @test "Debian experimental: git" { in_root experimental && git_is '2\.' E '; unsafe sha1 by sha1dc*'; }
 @test "Debian experimental: collisions through git" { in_root experimental && GIT=git && collisions unsafe; }
 
-# ---- Builds of git as other distributions have it, see distros-git.sh -----------------------------------------------------------------------
+# ---- Builds of git as other distributions have it, see distros-git.sh -----------------------------------------------------------------
 
 # built NAME SUITE: GIT is this build, run in this release.
 built() {

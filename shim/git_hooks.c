@@ -554,9 +554,9 @@ static bool named_like_git(void)
 }
 
 /*
- * The table is constant, but holds pointers: in a program that is relocated when it is loaded it lies in RELRO, or among the variables where the
- * linker was told to make no RELRO; in one linked to run at a fixed address among the read-only data. That is more to search, so only programs
- * with git's names are.
+ * The table is constant, but holds pointers: in a program that is relocated when it is loaded it lies in RELRO, or among the variables where
+ * the linker was told to make no RELRO; in one linked to run at a fixed address among the read-only data. That is more to search, so only
+ * programs with git's names are.
  */
 static void find_table(const struct object *o, struct rows_found *found)
 {
