@@ -553,7 +553,10 @@ differ:	mov	$1, %eax
 	jae	2f
 	avx512_window \order
 	.balign	16
-2:	cmpq	$0, memcmp_path+PATH_AVX512_WINDOW(%rip)
+2:	mov	memcmp_path+\chosen(%rip), %r8
+	test	%r8, %r8
+	jnz	6f
+	cmpq	$0, memcmp_path+PATH_AVX512_WINDOW(%rip)
 	je	3f
 .Lavx512_\name:
 	avx512_long \name\()_avx512, \order
@@ -567,10 +570,8 @@ differ:	mov	$1, %eax
 .Lavx2_\name:
 	avx2_long \name\()_avx2, \order
 	.balign	32
-5:	mov	memcmp_path+\chosen(%rip), %rax
-	test	%rax, %rax
-	jz	\sse2
-	jmp	*%rax
+5:	jmp	\sse2
+6:	jmp	*%r8				/* the original, or our counting function */
 	end	\name
 	.endm
 
