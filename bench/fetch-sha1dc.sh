@@ -1,5 +1,5 @@
 #!/bin/bash
-# fetch-sha1dc.sh FOLDER - the reference implementation of collision-detecting SHA-1, out of Debian's git source package, as FOLDER/reference.o
+# fetch-sha1dc.sh FOLDER - the reference implementation of collision-detecting SHA-1, from Debian's git source package: FOLDER/reference.o
 # The package comes from the mirrors that apt is set up for; nothing outside FOLDER changes.
 set -euo pipefail
 folder=$(realpath -m "$1")

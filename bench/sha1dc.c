@@ -122,10 +122,13 @@ static void compare(struct contender *c, size_t n, size_t body_size, size_t head
 	messages = body < 32768 ? 32768 / (body + 128) + 1 : 1; /* a sample's */
 	measure(c, n, 401, 1, 8);
 	printf("%zu bytes%s\n", body, header ? ", after a header of 10" : "");
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < n; k++) {
+		double all = messages * blocks;
+
 		printf("  %-11s %7.1f cycles a block (%.1f to %.1f)  %5.3f of libcrypto  %5.2f x reference  %d of %d samples\n", c[k].name,
-		       c[k].cycles / messages / blocks, c[k].low / messages / blocks, c[k].high / messages / blocks, c[1].cycles / c[k].cycles,
-		       c[0].cycles / c[k].cycles, c[k].quiet, c[k].samples);
+		       c[k].cycles / all, c[k].low / all, c[k].high / all, c[1].cycles / c[k].cycles, c[0].cycles / c[k].cycles, c[k].quiet,
+		       c[k].samples);
+	}
 	fflush(stdout);
 }
 

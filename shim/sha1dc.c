@@ -152,11 +152,18 @@ static const struct kernel {
 	unsigned lanes;     /* of recompress */
 	sha1dc_recompress_fn *recompress, *recompress_one;
 } kernels[] = { /* the best first */
-	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
-	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0, 8, sha1dc_recompress_avx2, sha1dc_recompress_one_ni },
-	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0, 4, sha1dc_recompress_sse, sha1dc_recompress_one_ni },
-	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 56, 8, sha1dc_recompress_avx512vl, sha1dc_recompress_one },
-	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 120, 8, sha1dc_recompress_avx2, sha1dc_recompress_one },
+	{ "sha1dc_avx512vl_ni_nomsg", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_ni_nomsg, RUN, 1, 0,
+	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
+	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0,
+	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
+	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0,
+	  8, sha1dc_recompress_avx2, sha1dc_recompress_one_ni },
+	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0,
+	  4, sha1dc_recompress_sse, sha1dc_recompress_one_ni },
+	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 56,
+	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_one },
+	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 120,
+	  8, sha1dc_recompress_avx2, sha1dc_recompress_one },
 };
 
 static const struct kernel *choose_kernel(void)
@@ -209,10 +216,9 @@ static inline void unpack(uint32_t to[5], const struct sha1dc_state *state)
 /* Decides all survivors. */
 static __attribute__((noinline)) void flush(struct work *work)
 {
-	if (work->survivors.n <= 2)
-		for (unsigned k = 0; k < work->survivors.n; k++)
-			work->found |= work->kernel->recompress_one(&work->survivors, k) != 0;
-	else
+	if (work->survivors.n == 1)
+		work->found |= work->kernel->recompress_one(&work->survivors, 0) != 0;
+	else if (work->survivors.n)
 		work->found |= work->kernel->recompress(&work->survivors, 0) != 0;
 	work->survivors.n = 0;
 }

@@ -51,7 +51,8 @@ struct sha1dc_ctx {
 
 /*
  * Adds N bytes. False: not served, nothing added; the original must go on with this context. So with flags that the engine does not know
- * (no detection, no unavoidable conditions, reduced rounds, a callback), and where it found a collision while safe_hash asks for another digest.
+ * (no detection, no unavoidable conditions, reduced rounds, a callback), and where a collision was found and safe_hash asks for another
+ * digest.
  */
 bool sha1dc_update(struct sha1dc_ctx *, const void *data, size_t n, bool scratch) __attribute__((warn_unused_result));
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A state of SHA-1 as SHA-NI keeps it: d, c, b, a, with a in the highest word; and e in the highest word of the second vector, rotated left by 2 within the steps. */
+/* A state of SHA-1 as SHA-NI keeps it: d to a, a in the highest word; and e in the highest word, within the steps rotated left by 2. */
 struct sha1dc_state {
 	__m128i dcba, e;
 };
@@ -25,7 +25,7 @@ struct sha1dc_row {
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_ni_nomsg, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
 
 /*
  * Pairs of a block and a disturbance vector that its conditions did not rule out, to be decided by recompression: a column each.

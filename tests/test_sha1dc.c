@@ -61,7 +61,7 @@ static void read_tables(const char *folder)
 
 static uint32_t rol(uint32_t x, int n)
 {
-	return x << n | x >> (32 - n);
+	return x << n | x >> (-n & 31);
 }
 
 static uint32_t step_sum(int t, const uint32_t s[5], uint32_t w) /* all but e */
@@ -236,6 +236,7 @@ static const struct level {
 	unsigned run, reads; /* blocks: at most, and read at least */
 } levels[] = {
 	{ "avx512+sha", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, 32, 1 },
+	{ "avx512+sha, slow sha1msg", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_ni_nomsg, 32, 1 },
 	{ "avx2+sha", CPU_SSSE3 | CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, 32, 1 },
 	{ "ssse3+sha", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, 32, 1 },
 	{ "avx512", CPU_SSSE3 | CPU_AVX2 | CPU_AVX512, sha1dc_avx512vl, 16, 8 },
@@ -246,7 +247,7 @@ static unsigned real; /* the processor's own features */
 
 static bool has(unsigned features)
 {
-	return !(features & ~real);
+	return !(features & ~(real | CPU_SLOW_SHA1MSG));
 }
 
 /* ---- Steered blocks: the conditions are linear equations in the block's 512 bits ---------------------------------- */
@@ -411,10 +412,12 @@ static void test_kernels(unsigned long blocks)
 					const struct sha1dc_state *is;
 					const uint32_t *expect;
 					int rotated;
-				} states[3] = { { &rows[k + 1].ihv, ihv[k + 1], 0 }, { &rows[k].step56, step56[k], 2 }, { &rows[k].step64, step64[k], 2 } };
+				} states[3] = { { &rows[k + 1].ihv, ihv[k + 1], 0 },
+						{ &rows[k].step56, step56[k], 2 },
+						{ &rows[k].step64, step64[k], 2 } };
 
-				CHECK(rows[k].mask == mask[k], "%s: mask %08x of block %zu of %zu, not %08x", levels[l].name, rows[k].mask, k,
-				      count, mask[k]);
+				CHECK(rows[k].mask == mask[k], "%s: mask %08x of block %zu of %zu, not %08x", levels[l].name,
+				      rows[k].mask, k, count, mask[k]);
 				CHECK((survived >> k & 1) == (mask[k] != 0), "%s: bit of block %zu of %zu", levels[l].name, k, count);
 				for (int i = 0; i < 3; i++) {
 					uint32_t words[8];
@@ -422,8 +425,8 @@ static void test_kernels(unsigned long blocks)
 					memcpy(words, states[i].is, 32);
 					for (int x = 0; x < 4; x++)
 						CHECK(words[3 - x] == states[i].expect[x], "%s: state %d", levels[l].name, i);
-					CHECK(words[7] == (states[i].rotated ? rol(states[i].expect[4], 2) : states[i].expect[4]), "%s: state %d, e",
-					      levels[l].name, i);
+					CHECK(words[7] == rol(states[i].expect[4], states[i].rotated), "%s: state %d, e", levels[l].name,
+					      i);
 				}
 			}
 		}
@@ -501,8 +504,8 @@ static void test_recompression(int repetitions)
 						continue;
 					for (unsigned first = 0; first < n; first += forms[f].lanes)
 						found |= forms[f].recompress(&survivors_, first);
-					CHECK(found == (positive & ((1u << n) - 1)), "recompression %s: %02x of %u, not %02x", forms[f].name, found, n,
-					      positive);
+					CHECK(found == (positive & ((1u << n) - 1)), "recompression %s: %02x of %u, not %02x",
+					      forms[f].name, found, n, positive);
 					cases++;
 				}
 			}
@@ -518,14 +521,14 @@ enum outcome { SERVED, REFUSED, COLLISION };
  * Hashes MESSAGE in random pieces with CTX, which has taken AT bytes of it. Now and then a copy goes on by itself. DIGEST is only written
  * when served; a refusal must leave a context that the original can take over.
  */
-static enum outcome stream(struct sha1dc_ctx *ctx, const unsigned char *message, size_t at, size_t n, bool scratch, unsigned char digest[20],
-			   int copies)
+static enum outcome stream(struct sha1dc_ctx *ctx, const unsigned char *message, size_t at, size_t n, bool scratch,
+			   unsigned char digest[20], int copies)
 {
 	static unsigned char place[LEVELS][sizeof(struct sha1dc_ctx) + 64];
 	bool refused = false, found = false;
 
 	while (at < n) {
-		size_t left = n - at, piece = random_word() % 4 ? random_word() % ((left < 3000 ? left : 3000) + 1) : random_word() % (left + 1);
+		size_t left = n - at, most = random_word() % 4 && left > 3000 ? 3000 : left, piece = random_word() % (most + 1);
 
 		if (copies && !(random_word() % 8)) {
 			struct sha1dc_ctx *copy = (void *)(place[copies] + 8 * (random_word() % 8));
@@ -642,7 +645,8 @@ static void test_collisions(void)
 		size_t n = read_hex(message, files[f].path);
 		unsigned char digest[20], expect[20];
 
-		CHECK(n == files[f].detected && oracle(expect, message, n) && !oracle(digest, message, n - 64), "the oracle on %s", files[f].path);
+		CHECK(n == files[f].detected && oracle(expect, message, n) && !oracle(digest, message, n - 64), "the oracle on %s",
+		      files[f].path);
 		for (int k = 0; k < 400; k++) {
 			bool scratch = k & 1 || !(level->features & CPU_SHA), all = k & 2;
 			size_t length = all ? n : n - 1;
@@ -671,8 +675,10 @@ static void test_collisions(void)
 					memcpy(ctx.ihv, ihv, 20);
 					CHECK(ctx.total == ctx.scratch.hashed, "nothing pending");
 					served = sha1dc_update(&ctx, message + from, n - from, true) &&
-						 sha1dc_update(&ctx, padding, tail ? 64 * filler : 0, true) && sha1dc_finish(&ctx, digest, true);
-					CHECK(!served && ctx.found_collision, "%s from block %zu, %zu blocks after", files[f].path, from / 64, filler);
+						 sha1dc_update(&ctx, padding, tail ? 64 * filler : 0, true) &&
+						 sha1dc_finish(&ctx, digest, true);
+					CHECK(!served && ctx.found_collision, "%s from block %zu, %zu blocks after", files[f].path,
+					      from / 64, filler);
 					found += ctx.found_collision;
 				}
 			}

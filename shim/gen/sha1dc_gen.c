@@ -157,17 +157,19 @@ struct target {
 	char vector;        /* x or y: the registers' prefix */
 	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
+	bool no_sha1msg;    /* the schedule without sha1msg1 and sha1msg2 */
 };
 
 /* No 512-bit vectors: beside the chain they are no faster than 256-bit ones, and some processors lower their clock for them. */
 static const struct target sha_ni_targets[] = {
-	{ "sse_ni", SSE, 4, 'x', 7, 1 },
-	{ "avx2_ni", AVX2, 8, 'y', 7, 2 },
-	{ "avx512vl_ni", AVX512VL, 8, 'y', 16, 4 },
+	{ "sse_ni", SSE, 4, 'x', 7, 1, false },
+	{ "avx2_ni", AVX2, 8, 'y', 7, 2, false },
+	{ "avx512vl_ni", AVX512VL, 8, 'y', 16, 4, false },
+	{ "avx512vl_ni_nomsg", AVX512VL, 8, 'y', 16, 4, true },
 };
 static const struct target scalar_targets[] = {
-	{ "avx2", AVX2, 8, 'y', 0, 2 },
-	{ "avx512vl", AVX512VL, 8, 'y', 0, 4 },
+	{ "avx2", AVX2, 8, 'y', 0, 2, false },
+	{ "avx512vl", AVX512VL, 8, 'y', 0, 4, false },
 };
 
 static bool evex(const struct target *target)
@@ -230,8 +232,8 @@ static void test(struct code *code, const struct target *target, int x, bool dif
 			keep[lane] = ~vectors[lane];
 		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %%k%d", differ ? "vptestnmd" : "vptestmd", target->kernel, bits_at,
 		     reg(target, x), k);
-		emit(code, "vpandd .Lconstants_%s+%d(%%rip), %s, %s{%%k%d}", target->kernel, constant(target, keep), reg(target, accumulator),
-		     reg(target, accumulator), k);
+		emit(code, "vpandd .Lconstants_%s+%d(%%rip), %s, %s{%%k%d}", target->kernel, constant(target, keep),
+		     reg(target, accumulator), reg(target, accumulator), k);
 		return;
 	}
 
@@ -472,13 +474,13 @@ static void move(struct code *code, bool vex, const char *from, const char *to)
 
 /*
  * The four words of GROUP, the first in the highest word of their register: xmm3 to xmm6 in turn, or xmm3 to xmm10.
- * With AVX-512VL neither sha1msg1 nor sha1msg2 is used: plain vectors are as fast, and Sapphire Rapids microcodes sha1msg2. From W[32] on
- * W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2 (M. Locktyukhin's form), four words at a time; before, the fourth
- * word needs the first one.
+ * Some processors microcode sha1msg2 (Sapphire Rapids); plain vectors do the same in more instructions, which costs short messages a
+ * little and long ones nothing. From W[32] on W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2 (M. Locktyukhin's
+ * form), four words at a time; before, the fourth word needs the first one.
  */
 static int words_register(const struct target *target, int group)
 {
-	return 3 + group % (evex(target) ? 8 : 4);
+	return 3 + group % (target->no_sha1msg ? 8 : 4);
 }
 
 static void sha_ni_schedule(struct code *code, const struct target *target, int group)
@@ -486,7 +488,7 @@ static void sha_ni_schedule(struct code *code, const struct target *target, int 
 	int w = words_register(target, group), w1 = words_register(target, group - 1), w2 = words_register(target, group - 2),
 	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4);
 
-	if (!evex(target)) {
+	if (!target->no_sha1msg) {
 		emit(code, "sha1msg1 %%xmm%d, %%xmm%d", w3, w);
 		emit(code, target->isa == SSE ? "pxor %%xmm%d, %%xmm%d" : "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
 		emit(code, "sha1msg2 %%xmm%d, %%xmm%d", w1, w);
@@ -572,7 +574,7 @@ static void sha_ni_block(struct code *code, const struct target *target)
 
 /*
  * uint64_t sha1dc_<isa>_ni(struct sha1dc_row *rows, const void *blocks, size_t n)
- * rdi: the row, rsi: the block, rdx: blocks left, rcx: the words of the block being compressed or filtered, one of two buffers on the stack,
+ * rdi: the row, rsi: the block, rdx: blocks left, rcx: the words of the block compressed last, in one of two buffers on the stack,
  * rax: the result, filled from the top, r8: n, r9: survivors, r10: the frame.
  */
 static void sha_ni_kernel(const struct target *target)
@@ -826,7 +828,8 @@ static void scalar_steps(void)
 	print(&steps);
 	printf("\tdec %%rdx\n\tjnz 1b\n");
 	printf("\tmov $64, %%ecx\n\tsub %%esi, %%ecx\n\tmov %%r13, %%rax\n\tshr %%cl, %%rax\n");
-	printf("\tlea -24(%%rbp), %%rsp\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\tpop %%rbp\n\tret\n\t.size sha1dc_steps, .-sha1dc_steps\n");
+	printf("\tlea -24(%%rbp), %%rsp\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\tpop %%rbp\n\tret\n");
+	printf("\t.size sha1dc_steps, .-sha1dc_steps\n");
 }
 
 static void write_kernels(void)
