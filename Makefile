@@ -209,7 +209,7 @@ $(BUILD)/tests/threads: tests/client_threads.c $(SHIM_OBJ)
 
 ## make analyze    cppcheck, clang-tidy and gcc -fanalyzer over shim/*.c; what they overlook is in .clang-tidy and .cppcheck, with reasons
 analyze: $(BUILD)/sha1dc_vectors.h
-	cppcheck -q --enable=warning,performance,portability --std=c11 -D_GNU_SOURCE -D__x86_64__ '-DElfW(type)=Elf64_\#\#type' \
+	cppcheck -q --enable=warning,performance,portability --std=c11 -D_GNU_SOURCE -D__x86_64__ '-DElfW(type)=Elf64_##type' \
 		--suppressions-list=.cppcheck --error-exitcode=1 -I$(BUILD) shim
 	clang-tidy --quiet $(SHIM_SRC) -- -std=gnu11 -D_GNU_SOURCE -I$(BUILD)
 	@for f in $(SHIM_SRC); do echo gcc -fanalyzer $$f; gcc -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Werror -fanalyzer -O2 -I$(BUILD) -c -o /dev/null $$f || exit 1; done

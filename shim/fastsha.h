@@ -10,6 +10,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* A function that searches other objects' memory, between their variables, too. */
+#define SEARCHES_MEMORY __attribute__((no_sanitize_address))
 
 /* ---- The processor (cpu.c) ---------------------------------------------------------------------------- */
 

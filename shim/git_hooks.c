@@ -488,7 +488,7 @@ static bool is_string(const struct object *o, const void *p, const char *expecte
 }
 
 /* The shape of the row at WORDS, COUNT words before the memory searched ends; NULL where it is none. */
-static const struct shape *shape_of(const struct object *o, void *const *words, size_t count)
+SEARCHES_MEMORY static const struct shape *shape_of(const struct object *o, void *const *words, size_t count)
 {
 	size_t n = 0;
 
@@ -506,7 +506,7 @@ static const struct shape *shape_of(const struct object *o, void *const *words, 
 	return NULL;
 }
 
-static bool starts_row(const struct object *o, void *const *words, bool *sha256)
+SEARCHES_MEMORY static bool starts_row(const struct object *o, void *const *words, bool *sha256)
 {
 	uintptr_t format = (uintptr_t)words[WORD_FORMAT];
 
@@ -525,7 +525,7 @@ struct rows_found {
 	bool unknown; /* something began like a row, but has no known shape */
 };
 
-static void find_rows(const struct object *o, struct rows_found *found)
+SEARCHES_MEMORY static void find_rows(const struct object *o, struct rows_found *found)
 {
 	uintptr_t start = (found->start + 7) & -(uintptr_t)8, end = found->end & -(uintptr_t)8;
 	size_t words = end > start ? (end - start) / sizeof(void *) : 0;

@@ -319,7 +319,7 @@ struct dispatch {
  * A libcrypto linked -Bsymbolic does not call its exported functions by name. Its default provider's tables hold their addresses, in
  * RELRO: entries with the id of an update function and the address of one that is exported are swapped. Says in words what came of it.
  */
-static void open_tables(const struct object *libcrypto)
+SEARCHES_MEMORY static void open_tables(const struct object *libcrypto)
 {
 	static const enum function updates[] = { F_SHA1_UPDATE, F_SHA224_UPDATE, F_SHA256_UPDATE };
 	enum { UPDATES = sizeof updates / sizeof *updates };
@@ -396,7 +396,7 @@ static __attribute__((noinline, cold)) void *late_target(enum function f, const 
 	void *target = door == UNDECIDED ? next_definition(functions[f].name, NULL) :
 					   caller_target(CALLERS_SHA + f, functions[f].name, caller, choose);
 
-	return target ? target : nobody;
+	return target ? target : (void *)nobody;
 }
 
 typedef int update_function(void *ctx, const void *data, size_t size);
