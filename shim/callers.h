@@ -5,7 +5,7 @@
 #include "elf_objects.h"
 
 /* The functions that are asked for: indices into what is remembered of each caller. */
-enum { CALLERS_SHA = 0, CALLERS_ZLIB = 13, CALLERS_FUNCTIONS = 18 };
+enum { CALLERS_SHA = 0, CALLERS_ZLIB = 13, CALLERS_DEFLATE = 18, CALLERS_FUNCTIONS = 27 };
 
 /* What answers a call of FUNCTION that would have reached DEFINITION in OWNER. */
 typedef void *caller_choice(unsigned function, void *definition, const struct object *owner);

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include "callers.h"
+#include "deflate_hooks.h"
 #include "elf_objects.h"
 #include "fastsha.h"
 #include "inflate.h"
@@ -323,6 +324,7 @@ void zlib_doors_init(void)
 		checksum_open = true;
 		door_open(DOOR_CHECKSUM, "libdeflate", "zlib: %s", which);
 	}
+	deflate_door_init(version && first_zlib.inflate && is_zlib(&first_zlib.object) ? which : NULL);
 	original_crc32 = checksum_original("crc32", &crc32_min);
 	original_crc32_z = checksum_original("crc32_z", &crc32_z_min);
 	original_adler32 = checksum_original("adler32", &adler32_min);

@@ -15,7 +15,7 @@ static int (*zlib_deflate)(z_streamp, int);
 static uLong (*zlib_crc32)(uLong, const Bytef *, uInt);
 static uLong (*zlib_adler32)(uLong, const Bytef *, uInt);
 
-static void *zlib_symbol(void *handle, const char *name)
+static inline void *zlib_symbol(void *handle, const char *name)
 {
 	void *symbol = handle ? dlsym(handle, name) : NULL;
 	if (!symbol) {
@@ -25,7 +25,7 @@ static void *zlib_symbol(void *handle, const char *name)
 	return symbol;
 }
 
-static void zlib_find(void)
+static inline void zlib_find(void)
 {
 	void *handle = dlopen("libz.so.1", RTLD_NOW);
 	zlib_inflate = zlib_symbol(handle, "inflate");
@@ -47,13 +47,13 @@ struct pair {
 	size_t out_size;
 };
 
-static void pair_fail(const char *call, const char *what, long ours, long theirs)
+static inline void pair_fail(const char *call, const char *what, long ours, long theirs)
 {
 	fprintf(stderr, "after %s: %s is %ld, zlib has %ld (%s)\n", call, what, ours, theirs, pair_case);
 	abort();
 }
 
-static void pair_compare(const struct pair *p, const char *call, int ours, int theirs)
+static inline void pair_compare(const struct pair *p, const char *call, int ours, int theirs)
 {
 	const z_stream *a = &p->ours, *b = &p->theirs;
 
@@ -75,7 +75,7 @@ static void pair_compare(const struct pair *p, const char *call, int ours, int t
 #undef SAME
 }
 
-static int pair_inflate(struct pair *p, const unsigned char *in, size_t in_size, size_t out_at, size_t out_size, int flush)
+static inline int pair_inflate(struct pair *p, const unsigned char *in, size_t in_size, size_t out_at, size_t out_size, int flush)
 {
 	p->ours.next_in = p->theirs.next_in = (z_const Bytef *)in;
 	p->ours.avail_in = p->theirs.avail_in = in_size;
@@ -93,7 +93,7 @@ static int pair_inflate(struct pair *p, const unsigned char *in, size_t in_size,
 }
 
 /* What functions that look into a stream's state say. */
-static void pair_state(struct pair *p)
+static inline void pair_state(struct pair *p)
 {
 	static unsigned char window[2][32768];
 	uInt len[2] = {0, 0};
@@ -107,7 +107,7 @@ static void pair_state(struct pair *p)
 	pair_compare(p, "inflateSyncPoint", inflateSyncPoint(&p->ours), inflateSyncPoint(&p->theirs));
 }
 
-static void pair_init(struct pair *p, int window_bits)
+static inline void pair_init(struct pair *p, int window_bits)
 {
 	memset(&p->ours, 0, sizeof(p->ours));
 	memset(&p->theirs, 0, sizeof(p->theirs));
@@ -117,14 +117,14 @@ static void pair_init(struct pair *p, int window_bits)
 	pair_compare(p, "inflateInit2", ours, theirs);
 }
 
-static void pair_end(struct pair *p)
+static inline void pair_end(struct pair *p)
 {
 	int ours = inflateEnd(&p->ours), theirs = inflateEnd(&p->theirs);
 	pair_compare(p, "inflateEnd", ours, theirs);
 }
 
 /* SIZE bytes that end at a page that may not be touched. Never freed. */
-static unsigned char *guarded(size_t size)
+static inline unsigned char *guarded(size_t size)
 {
 	size_t whole = (size + 4095) & ~(size_t)4095;
 	unsigned char *pages = mmap(NULL, whole + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# zlib.bats - the doors to zlib in whole programs: the tests of zlib's own source, git with threads, corrupt objects, compressed files
+# shellcheck disable=SC2154 # bats sets status and output
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	export REPORT=$BATS_TEST_TMPDIR/report
+}
+
+# zlib's source package, unpacked below build/ once. Skips where Debian's archive cannot be reached.
+zlib_source() {
+	local folder=$BUILD/zlib-source
+	if [ ! -d "$folder" ]; then
+		mkdir -p "$folder.tmp/lists/partial" "$folder.tmp/cache"
+		# The machine's own list of package sources, asked for source packages.
+		sed 's/^Types: .*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$folder.tmp/debian.sources" 2>/dev/null || :
+		sed -n 's/^deb /deb-src /p' /etc/apt/sources.list 2>/dev/null >"$folder.tmp/debian.list" || :
+		local list=$folder.tmp/debian.sources
+		[ -s "$list" ] || list=$folder.tmp/debian.list
+		(
+			cd "$folder.tmp" || exit 1
+			options=(-o "Dir::Etc::SourceList=$list" -o Dir::Etc::SourceParts=/nonexistent -o "Dir::State::Lists=$folder.tmp/lists"
+				-o "Dir::Cache=$folder.tmp/cache" -o APT::Sandbox::User=root)
+			timeout 120 apt-get -qq "${options[@]}" update && timeout 120 apt-get -qq "${options[@]}" --download-only source zlib &&
+				tar -xf zlib_*.orig.tar.* --strip-components=1
+		) >"$folder.log" 2>&1 || skip "no source package of zlib: $(tail -n 1 "$folder.log")"
+		mv "$folder.tmp" "$folder"
+	fi
+	echo "$folder"
+}
+
+# Their zlib.h is not of the installed library's version everywhere: the installed header is used.
+zlib_program() {
+	cp "$1/test/$2.c" "$BATS_TEST_TMPDIR"
+	[ "$2" != infcover ] || cp "$1"/inftrees.h "$1"/inflate.h "$BATS_TEST_TMPDIR"
+	cc -O1 -w -o "$BATS_TEST_TMPDIR/$2" "$BATS_TEST_TMPDIR/$2.c" -lz
+}
+
+@test "the checks in the library's objects" {
+	run "$BUILD/tests/test_zlib"
+	assert_success
+	run "$BUILD/tests/test_deflate"
+	assert_success
+}
+
+@test "zlib's example: the same output, with every door" {
+	source=$(zlib_source)
+	zlib_program "$source" example
+	cd "$BATS_TEST_TMPDIR"
+	same ./example
+	FASTSHA=+deflate shim ./example >deflate.out
+	cmp stock.out deflate.out
+	assert_served deflate
+}
+
+@test "zlib's minigzip: files that gzip reads, byte for byte as without" {
+	source=$(zlib_source)
+	zlib_program "$source" minigzip
+	cd "$BATS_TEST_TMPDIR"
+	./minigzip <"$LIB" >stock.gz
+	FASTSHA=+deflate shim ./minigzip <"$LIB" >shim.gz
+	cmp stock.gz shim.gz
+	shim ./minigzip -d <stock.gz | cmp - "$LIB"
+	assert_served checksum
+}
+
+@test "zlib's infcover: every path of inflate, its allocations watched" {
+	source=$(zlib_source)
+	zlib_program "$source" infcover || skip "infcover does not build with the installed zlib"
+	cd "$BATS_TEST_TMPDIR"
+	run --separate-stderr ./infcover
+	assert_success
+	stock_stderr=$stderr
+	run --separate-stderr shim ./infcover
+	assert_success
+	assert_equal "$stderr" "$stock_stderr"
+}
+
+@test "git grep with 8 threads over many revisions" {
+	repo=$("$ROOT/bats/make-repo.sh" sha1)
+	mapfile -t revisions < <(git -C "$repo" rev-list --max-count=10 main)
+	same git -C "$repo" grep --threads=8 -c -e 'abcd[02]' "${revisions[@]}"
+	assert_served inflate 1000000
+}
+
+@test "git grep with 8 threads under valgrind" {
+	command -v valgrind >/dev/null || skip "no valgrind"
+	repo=$("$ROOT/bats/make-repo.sh" sha1)
+	LD_PRELOAD=$LIB FASTSHA=inflate,checksum FASTSHA_REPORT=$REPORT valgrind -q --error-exitcode=9 --leak-check=no \
+		git -C "$repo" grep --threads=8 -c -e 'abcd[02]' main:include >/dev/null
+	assert_served inflate 100000
+}
+
+@test "a damaged object: git dies as it would have, in its own words" {
+	export SIDES=
+	git init -q "$BATS_TEST_TMPDIR/r"
+	cd "$BATS_TEST_TMPDIR/r"
+	seq 1 3000 >file
+	git add file
+	git commit -q -m x
+	git repack -q -a -d
+	pack=$(echo .git/objects/pack/*.pack)
+	chmod u+w "$pack"
+	size=$(stat -c %s "$pack")
+	for at in 60 100 $((size / 2)) $((size - 60)) $((size - 30)); do
+		cp "$pack" ../good
+		printf '\377\000\252' | dd of="$pack" bs=1 seek="$at" conv=notrunc status=none
+		same git fsck --full
+		same git show HEAD:file
+		same git index-pack -o ../idx "$pack"
+		cp ../good "$pack"
+	done
+	same git fsck --full
+	assert_served inflate
+}
+
+@test "deflate: objects that stock git reads, and no larger in total" {
+	mkdir "$BATS_TEST_TMPDIR/tree"
+	cp -r "$ROOT"/shim "$ROOT"/tests "$BATS_TEST_TMPDIR/tree"
+	cd "$BATS_TEST_TMPDIR/tree"
+	for side in stock shim; do
+		git init -q --bare "../$side.git"
+		FASTSHA=+deflate $side git --git-dir="../$side.git" --work-tree=. add -A
+		FASTSHA=+deflate $side git --git-dir="../$side.git" --work-tree=. commit -q -m x
+	done
+	[ "$(git -C ../stock.git rev-parse HEAD)" = "$(git -C ../shim.git rev-parse HEAD)" ]
+	git -C ../shim.git fsck --full --strict
+	stock_size=$(cat ../stock.git/objects/??/* | wc -c)
+	shim_size=$(cat ../shim.git/objects/??/* | wc -c)
+	echo "loose objects: $stock_size bytes by zlib, $shim_size by libdeflate"
+	[ $((shim_size * 100)) -le $((stock_size * 102)) ]
+	FASTSHA=+deflate shim git -C ../shim.git repack -q -a -d -f
+	git -C ../shim.git fsck --full --strict
+	assert_served deflate 10000
+}
+
+@test "tar.gz and zip files stay byte for byte the same, deflate or not" {
+	repo=$("$ROOT/bats/make-repo.sh" sha1)
+	cd "$BATS_TEST_TMPDIR"
+	for format in tar.gz zip; do
+		git -C "$repo" -c tar.tar.gz.command='git archive gzip' archive --format=$format main include >stock.$format
+		FASTSHA=+deflate shim git -C "$repo" -c tar.tar.gz.command='git archive gzip' archive --format=$format main include >shim.$format
+		cmp stock.$format shim.$format
+	done
+}

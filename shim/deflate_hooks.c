@@ -1,0 +1,352 @@
+/* deflate_hooks.c - the opt-in door to zlib's deflate: whole buffers compressed by libdeflate, to other bytes of the same content */
+#include <errno.h>
+#include <libdeflate.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "callers.h"
+#include "deflate_hooks.h"
+#include "elf_objects.h"
+#include "fastsha.h"
+
+/*
+ * Served: a zlib-format stream with default settings but for the level, whose data comes in one call with Z_FINISH, after at most HEAD_MAX
+ * bytes without (git's header of a loose object). Output may leave in any pieces. Everything else is zlib's.
+ *
+ * The first bytes go to zlib as well as into the job, so that zlib can take over at any time until the data has been compressed here. When
+ * the last piece has left, zlib is made to end its stream too, into the void: later calls
+ * then find an ended one.
+ */
+enum { HEAD_MAX = 128, SCRATCH = 1024, BUCKETS = 64, LEVELS = 10 };
+
+/* Z_FINISH in one call needs a little more room than the data where that does not compress. */
+#define ROOM(size) ((size) + ((size) >> 10) + 32)
+
+struct job {
+	struct job *next;
+	void *state; /* zlib's, which names the stream */
+	int level;
+	bool lost;         /* zlib has it */
+	size_t head_size;
+	uint8_t *out;      /* compressed data on its way out, OUT_AT of OUT_SIZE gone; NULL: not compressed yet */
+	size_t out_at, out_size;
+	uLong total_in, check;
+	uint8_t head[HEAD_MAX];
+};
+
+static bool deflate_open;
+static struct job *jobs[BUCKETS];
+static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* One compressor (up to a megabyte) for each level is kept for whoever comes next. */
+static struct libdeflate_compressor *_Atomic idle[LEVELS];
+
+enum function { INIT, INIT2, DEFLATE, END, RESET, RESET_KEEP, PARAMS, COPY, SET_DICTIONARY, FUNCTIONS };
+static const char *const names[FUNCTIONS] = {
+	"deflateInit_", "deflateInit2_", "deflate", "deflateEnd", "deflateReset", "deflateResetKeep", "deflateParams", "deflateCopy",
+	"deflateSetDictionary",
+};
+static void *originals[FUNCTIONS];
+
+static void *as_it_is(unsigned function, void *definition, const struct object *owner)
+{
+	(void)function, (void)owner;
+	return definition;
+}
+
+/* The original, or what answers Z_STREAM_ERROR; zlibs that are loaded later are left alone. */
+static int no_zlib(void)
+{
+	return Z_STREAM_ERROR;
+}
+
+static void *original(enum function f, const void *caller)
+{
+	if (likely(originals[f]))
+		return originals[f];
+	void *late = caller_target(CALLERS_DEFLATE + f, names[f], caller, as_it_is);
+	return late ? late : (void *)no_zlib;
+}
+
+#define CALL(f, type, ...) (((int (*) type)original(f, __builtin_return_address(0)))(__VA_ARGS__))
+
+/* ---- Jobs --------------------------------------------------------------------------------------------- */
+
+static struct job **bucket(const void *state)
+{
+	return &jobs[((uintptr_t)state >> 4) * 0x9e3779b97f4a7c15 >> 58];
+}
+
+static struct job *job_find(z_streamp strm)
+{
+	if (!deflate_open || !strm || !strm->state)
+		return NULL;
+	pthread_mutex_lock(&jobs_lock);
+	struct job *j = *bucket(strm->state);
+	while (j && j->state != strm->state)
+		j = j->next;
+	pthread_mutex_unlock(&jobs_lock);
+	return j;
+}
+
+static void job_drop_output(struct job *j)
+{
+	free(j->out);
+	j->out = NULL;
+}
+
+static void job_end(void *state)
+{
+	pthread_mutex_lock(&jobs_lock);
+	for (struct job **at = bucket(state); *at; at = &(*at)->next)
+		if ((*at)->state == state) {
+			struct job *j = *at;
+			*at = j->next;
+			job_drop_output(j);
+			free(j);
+			break;
+		}
+	pthread_mutex_unlock(&jobs_lock);
+}
+
+/* A job for the stream, COPY of another's where not NULL. No memory: zlib does the work. */
+static struct job *job_begin(z_streamp strm, int level, const struct job *copy)
+{
+	int saved_errno = errno;
+	struct job *j = calloc(1, sizeof(*j));
+
+	job_end(strm->state);
+	if (j) {
+		if (copy)
+			*j = *copy;
+		j->out = NULL;
+		j->state = strm->state;
+		j->level = copy ? copy->level : level;
+		pthread_mutex_lock(&jobs_lock);
+		j->next = *bucket(strm->state);
+		*bucket(strm->state) = j;
+		pthread_mutex_unlock(&jobs_lock);
+	}
+	errno = saved_errno;
+	return j;
+}
+
+static void job_restart(z_streamp strm)
+{
+	struct job *j = job_find(strm);
+
+	if (j) {
+		job_drop_output(j);
+		j->head_size = 0;
+		j->lost = false;
+	}
+}
+
+/* ---- Compressing -------------------------------------------------------------------------------------- */
+
+static bool compress_whole(struct job *j, z_streamp strm)
+{
+	const size_t size = j->head_size + strm->avail_in, bound = ROOM(size);
+	const uint8_t *in = strm->next_in;
+	uint8_t *joined = NULL;
+	int saved_errno = errno;
+	struct libdeflate_compressor *c = atomic_exchange(&idle[j->level], NULL);
+
+	if (!c)
+		c = libdeflate_alloc_compressor(j->level);
+	if (j->head_size) {
+		in = joined = malloc(size);
+		if (joined) {
+			memcpy(joined, j->head, j->head_size);
+			memcpy(joined + j->head_size, strm->next_in, strm->avail_in);
+		}
+	}
+	j->out = malloc(bound);
+	size_t made = c && in && j->out ? libdeflate_zlib_compress(c, in, size, j->out, bound) : 0;
+	if (made) {
+		uint8_t *trailer = j->out + made - 4;
+		j->check = (uLong)trailer[0] << 24 | trailer[1] << 16 | trailer[2] << 8 | trailer[3];
+		j->out_size = made;
+		j->out_at = j->head_size ? 2 : 0; /* zlib's two header bytes went with the head */
+		j->total_in = strm->total_in + strm->avail_in;
+	} else {
+		job_drop_output(j);
+	}
+	free(joined);
+	if (c)
+		libdeflate_free_compressor(atomic_exchange(&idle[j->level], c));
+	errno = saved_errno;
+	return made;
+}
+
+/* Hands over what fits; with the last byte, ends zlib's stream. */
+static int deliver(struct job *j, z_streamp strm, int (*zlib_deflate)(z_streamp, int), int flush)
+{
+	if (flush != Z_FINISH)
+		return Z_STREAM_ERROR;
+	if (strm->avail_in || !strm->avail_out)
+		return Z_BUF_ERROR;
+
+	size_t left = j->out_size - j->out_at, piece = left < strm->avail_out ? left : strm->avail_out;
+	memcpy(strm->next_out, j->out + j->out_at, piece);
+	j->out_at += piece;
+	strm->next_out += piece;
+	strm->avail_out -= piece;
+	strm->total_out += piece;
+	if (j->out_at < j->out_size)
+		return Z_OK;
+
+	uint8_t scratch[SCRATCH];
+	z_stream saved = *strm;
+	strm->next_out = scratch;
+	strm->avail_out = sizeof(scratch);
+	zlib_deflate(strm, Z_FINISH);
+	strm->next_out = saved.next_out;
+	strm->avail_out = saved.avail_out;
+	strm->total_in = saved.total_in;
+	strm->total_out = saved.total_out;
+	strm->adler = j->check;
+	job_drop_output(j);
+	j->lost = true; /* until it is reset */
+	return Z_STREAM_END;
+}
+
+EXPORT int deflate(z_streamp strm, int flush)
+{
+	int (*zlib_deflate)(z_streamp, int) = original(DEFLATE, __builtin_return_address(0));
+	struct job *j = job_find(strm);
+
+	if (likely(!j) || j->lost || !strm->next_out || (!strm->next_in && strm->avail_in))
+		return zlib_deflate(strm, flush);
+	if (j->out)
+		return deliver(j, strm, zlib_deflate, flush);
+
+	if (flush == Z_FINISH && strm->avail_out) {
+		if (strm->adler == libdeflate_adler32(1, j->head, j->head_size) && compress_whole(j, strm)) {
+			count_served(DOOR_DEFLATE, strm->avail_in);
+			strm->next_in += strm->avail_in;
+			strm->total_in += strm->avail_in;
+			strm->avail_in = 0;
+			return deliver(j, strm, zlib_deflate, flush);
+		}
+	} else if (flush == Z_NO_FLUSH && strm->avail_in <= HEAD_MAX - j->head_size) {
+		const Bytef *in = strm->next_in;
+		uLong total_out = strm->total_out;
+		int result = zlib_deflate(strm, flush);
+		size_t taken = strm->next_in - in;
+		if (taken)
+			memcpy(j->head + j->head_size, in, taken);
+		/* Two bytes out with the first call, none with the others. */
+		j->lost = strm->avail_in || strm->total_out - total_out != (j->head_size ? 0 : taken ? 2 : strm->total_out - total_out);
+		j->head_size += taken;
+		return result;
+	}
+	j->lost = true;
+	return zlib_deflate(strm, flush);
+}
+
+/* ---- The calls around it ------------------------------------------------------------------------------ */
+
+/* Levels of libdeflate that compress as well as zlib's of the same number. */
+static int job_level(int level)
+{
+	return level == Z_DEFAULT_COMPRESSION ? 6 : level;
+}
+
+EXPORT int deflateInit_(z_streamp strm, int level, const char *version, int stream_size)
+{
+	int result = CALL(INIT, (z_streamp, int, const char *, int), strm, level, version, stream_size);
+
+	if (deflate_open && result == Z_OK && originals[INIT]) {
+		job_end(strm->state);
+		if (level)
+			job_begin(strm, job_level(level), NULL);
+	}
+	return result;
+}
+
+EXPORT int deflateInit2_(z_streamp strm, int level, int method, int window_bits, int mem_level, int strategy, const char *version, int stream_size)
+{
+	int result = CALL(INIT2, (z_streamp, int, int, int, int, int, const char *, int), strm, level, method, window_bits, mem_level, strategy,
+			  version, stream_size);
+
+	if (deflate_open && result == Z_OK && originals[INIT2]) {
+		job_end(strm->state);
+		if (level && window_bits == MAX_WBITS && strategy == Z_DEFAULT_STRATEGY)
+			job_begin(strm, job_level(level), NULL);
+	}
+	return result;
+}
+
+EXPORT int deflateEnd(z_streamp strm)
+{
+	if (deflate_open && strm && strm->state)
+		job_end(strm->state);
+	return CALL(END, (z_streamp), strm);
+}
+
+EXPORT int deflateReset(z_streamp strm)
+{
+	job_restart(strm);
+	return CALL(RESET, (z_streamp), strm);
+}
+
+EXPORT int deflateResetKeep(z_streamp strm)
+{
+	job_restart(strm);
+	return CALL(RESET_KEEP, (z_streamp), strm);
+}
+
+EXPORT int deflateParams(z_streamp strm, int level, int strategy)
+{
+	struct job *j = job_find(strm);
+
+	if (j && j->out)
+		return Z_STREAM_ERROR; /* the data is compressed already */
+	if (j)
+		job_end(strm->state);
+	return CALL(PARAMS, (z_streamp, int, int), strm, level, strategy);
+}
+
+EXPORT int deflateSetDictionary(z_streamp strm, const Bytef *dictionary, uInt size)
+{
+	struct job *j = job_find(strm);
+
+	if (j && !j->out)
+		j->lost = true;
+	return CALL(SET_DICTIONARY, (z_streamp, const Bytef *, uInt), strm, dictionary, size);
+}
+
+EXPORT int deflateCopy(z_streamp to, z_streamp from)
+{
+	int result = CALL(COPY, (z_streamp, z_streamp), to, from);
+	struct job *j = result == Z_OK ? job_find(from) : NULL;
+
+	if (j && j->out) {
+		struct job *copy = job_begin(to, j->level, j);
+		if (copy)
+			copy->out = malloc(j->out_size);
+		if (!copy || !copy->out) {
+			deflateEnd(to);
+			return Z_MEM_ERROR;
+		}
+		memcpy(copy->out, j->out, j->out_size);
+	}
+	return result;
+}
+
+void deflate_door_init(const char *version)
+{
+	for (enum function f = 0; f < FUNCTIONS; f++)
+		originals[f] = next_definition(names[f], NULL);
+	if (!doors[DOOR_DEFLATE].wanted)
+		return;
+	if (!originals[DEFLATE] || !version) {
+		door_close(DOOR_DEFLATE, "the program was started without zlib");
+		return;
+	}
+	deflate_open = true;
+	door_open(DOOR_DEFLATE, "libdeflate", "zlib: %s; compressed data differs from zlib's, its content does not", version);
+}
