@@ -34,7 +34,8 @@ zlib_source() {
 # Their zlib.h is not of the installed library's version everywhere: the installed header is used.
 zlib_program() {
 	cp "$1/test/$2.c" "$BATS_TEST_TMPDIR"
-	[ "$2" != infcover ] || cp "$1"/inftrees.h "$1"/inflate.h "$BATS_TEST_TMPDIR"
+	# What tests an internal function of zlib's is left out: an installed library does not export it.
+	[ "$2" != infcover ] || { cp "$1"/inftrees.h "$1"/inflate.h "$BATS_TEST_TMPDIR" && sed -i '/cover_trees();/d' "$BATS_TEST_TMPDIR/infcover.c"; }
 	cc -O1 -w -o "$BATS_TEST_TMPDIR/$2" "$BATS_TEST_TMPDIR/$2.c" -lz
 }
 
@@ -85,11 +86,12 @@ zlib_program() {
 	assert_served inflate 1000000
 }
 
+# An expression for regcomp: code that PCRE generates at run time reads past strings, with and without us.
 @test "git grep with 8 threads under valgrind" {
 	command -v valgrind >/dev/null || skip "no valgrind"
 	repo=$("$ROOT/bats/make-repo.sh" sha1)
 	LD_PRELOAD=$LIB FASTSHA=inflate,checksum FASTSHA_REPORT=$REPORT valgrind -q --error-exitcode=9 --leak-check=no \
-		git -C "$repo" grep --threads=8 -c -e 'abcd[02]' main:include >/dev/null
+		git -C "$repo" grep --threads=8 -c -E -e 'i[n]t' main:include >/dev/null
 	assert_served inflate 100000
 }
 
