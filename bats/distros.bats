@@ -40,7 +40,8 @@ in_root() {
 library_for() {
 	local folder=$BUILD/distros/$1/fastsha libs=$BUILD/distros/$1/root/usr/lib/x86_64-linux-gnu
 	make -s -C "$ROOT" BUILD="$folder" HOSTCC=gcc CC="gcc --sysroot=$BUILD/distros/$1/root" LDFLAGS="-B$libs -L$libs" TEST_LIBS=-ldl \
-		"$folder/libfastsha.so" "$folder/tests/preload_collide.so" >&2 || return
+		"$folder/libfastsha.so" "$folder/tests/preload_collide.so" "$folder/tests/client_libcrypto" "$folder/tests/client_transcript" \
+		>&2 || return
 	echo "$folder/libfastsha.so"
 }
 
@@ -207,20 +208,36 @@ for name in "sha1", "sha224", "sha256", "sha512":
 
 @test "Debian 11: git" { in_root bullseye && git_is 2.30.2 A ''; }
 @test "Debian 11: collisions through git" { in_root bullseye && GIT=git && collisions; }
+# Random programs over libcrypto's public functions, where it comes late and where it is there from the start; contexts byte by byte.
+libcrypto_programs() {
+	local library=libcrypto.so.3 clients=${LIB%/*}/tests
+	[ "$suite" != bullseye ] || library=libcrypto.so.1.1
+	stock "$clients/client_transcript" $library 0 1000 >stock.out
+	shim "$clients/client_transcript" $library 0 1000 | cmp - stock.out
+	PRELOAD_TOO=$library shim "$clients/client_transcript" $library 0 1000 | cmp - stock.out
+	assert_equal "$(grep -c '^program' stock.out)" 1000
+	assert_served libcrypto 2000000
+	shim "$clients/client_libcrypto" $library 100000
+}
+
 @test "Debian 11: libcrypto and coreutils" { in_root bullseye && libcrypto_and_coreutils; }
+@test "Debian 11: 1,000 random programs over libcrypto" { in_root bullseye && libcrypto_programs; }
 
 @test "Debian 12: git" { in_root bookworm && git_is 2.39 B ''; }
 @test "Debian 12: collisions through git" { in_root bookworm && GIT=git && collisions; }
 @test "Debian 12: libcrypto and coreutils" { in_root bookworm && libcrypto_and_coreutils; }
+@test "Debian 12: 1,000 random programs over libcrypto" { in_root bookworm && libcrypto_programs; }
 
 @test "Debian 13: git" { in_root trixie && git_is 2.47 C '; unsafe sha1 by sha1dc*'; }
 @test "Debian 13: collisions through git" { in_root trixie && GIT=git && collisions unsafe; }
 @test "Debian 13: libcrypto and coreutils" { in_root trixie && libcrypto_and_coreutils; }
+@test "Debian 13: 1,000 random programs over libcrypto" { in_root trixie && libcrypto_programs; }
 @test "Debian 13: the library built for Debian 12" { git_with_library_of_bookworm trixie; }
 
 @test "Debian sid: git" { in_root sid && git_is '2\.' '[DE]' '; unsafe sha1 by sha1dc*'; }
 @test "Debian sid: collisions through git" { in_root sid && GIT=git && collisions unsafe; }
 @test "Debian sid: libcrypto and coreutils" { in_root sid && libcrypto_and_coreutils; }
+@test "Debian sid: 1,000 random programs over libcrypto" { in_root sid && libcrypto_programs; }
 @test "Debian sid: the library built for Debian 12" { git_with_library_of_bookworm sid; }
 
 # git's development branch.
