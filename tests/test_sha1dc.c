@@ -782,7 +782,7 @@ int main(int argc, char **argv)
 		level = &levels[l];
 		cpu_features = level->features;
 		printf("%s: %s\n", level->name, sha1dc_kernel_name());
-		test_messages(longer ? 5000 : 2200, longer ? 300 : 60, longer ? 64 << 20 : 1 << 18);
+		test_messages(longer ? 5000 : 2200, longer ? 100 : 60, longer ? 64 << 20 : 1 << 18);
 		test_collisions();
 		test_refusals();
 		run++;
