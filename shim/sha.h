@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A word of a caller's context, wherever that lies. */
+typedef uint32_t sha_word __attribute__((aligned(1), may_alias));
+
 enum { SHA_BLOCK = 64, SHA1_WORDS = 5, SHA256_WORDS = 8 };
 
 /*
@@ -109,7 +112,7 @@ static inline void sha_final(sha_blocks *kernel, uint32_t *state, unsigned char 
 static inline void sha_digest(unsigned char *digest, const uint32_t *state, size_t words)
 {
 	for (size_t i = 0; i < words; i++) {
-		uint32_t word = __builtin_bswap32(state[i]);
+		uint32_t word = __builtin_bswap32(((const sha_word *)state)[i]);
 
 		__builtin_memcpy(digest + 4 * i, &word, 4);
 	}

@@ -16,8 +16,10 @@ static uint32_t load_be32(const unsigned char *p)
 }
 
 /* Section 6.1.2, with the message schedule in 16 words (6.1.3). */
-void sha1_blocks_portable(uint32_t *state, const void *data, size_t blocks)
+void sha1_blocks_portable(uint32_t *words, const void *data, size_t blocks)
 {
+	sha_word *state = words;
+
 	for (const unsigned char *p = data; blocks; blocks--, p += SHA_BLOCK) {
 		uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
 		uint32_t w[16];
