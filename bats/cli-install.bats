@@ -48,12 +48,13 @@ complete_line() {
 }
 
 @test "fastsha(1) and libfastsha(7) name every door" {
-	shim true
+	shim /bin/true
 	grep -o '"name":"[a-z]*"' "$BATS_TEST_TMPDIR/report" | cut -d'"' -f4 >"$BATS_TEST_TMPDIR/doors"
 	while read -r door; do
 		grep -q "\\b$door\\b" "$ROOT/man/fastsha.1"
 		grep -q "^\.B $door$" "$ROOT/man/libfastsha.7"
 	done <"$BATS_TEST_TMPDIR/doors"
+	[ -s "$BATS_TEST_TMPDIR/doors" ]
 }
 
 @test "completion: subcommands, options, doors, commands" {

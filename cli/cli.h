@@ -42,6 +42,7 @@ struct colours {
 };
 struct colours colours_of(FILE *stream);
 
+/* What is allocated lives as long as the command, unless a loop would make it grow. */
 void *xcalloc(size_t n, size_t size);
 char *xstrdup(const char *s);
 char *format_string(const char *format, ...) __attribute__((format(printf, 1, 2))); /* allocated */
