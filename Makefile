@@ -91,7 +91,8 @@ $(BUILD)/fastsha-bench: cli/bench.c cli/common.c cli/plot.c cli/cli.h cli/plot.h
 ## make demo       git fsck with and without the library, side by side, on a real repository
 demo:
 	@scripts/need-packages.sh $(DEMO_PACKAGES)
-	@$(MAKE) --no-print-directory all
+	@echo 'building ...'
+	@$(MAKE) -s --no-print-directory -j"$$(nproc)" all
 	@BUILD=$(BUILD) scripts/demo.sh
 
 # tests/test_*.c are linked with the library's objects; client_*.c are ordinary programs and preload_*.c libraries for bats files to run
@@ -141,10 +142,15 @@ $(BUILD)/bench/inflate: TEST_LIBS = -lz
 
 tests: all $(TESTS)
 
+# What all of this needs, where continuous integration builds before it checks.
+packages:
+	@scripts/need-packages.sh $(CHECK_PACKAGES)
+
 ## make check      every test; NAMES="git.bats test_sha1" runs only these
 check:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
-	@$(MAKE) --no-print-directory tests
+	@echo 'building ...'
+	@$(MAKE) -s --no-print-directory -j"$$(nproc)" tests
 	@BUILD=$(BUILD) scripts/check.sh $(NAMES)
 
 ## make check-long  the same with more random cases and larger inputs
