@@ -216,9 +216,10 @@ static inline void unpack(uint32_t to[5], const struct sha1dc_state *state)
 /* Decides all survivors. */
 static __attribute__((noinline)) void flush(struct work *work)
 {
-	if (work->survivors.n == 1)
-		work->found |= work->kernel->recompress_one(&work->survivors, 0) != 0;
-	else if (work->survivors.n)
+	if (work->survivors.n <= 2) /* vectors would wait for the words just stored */
+		for (unsigned k = 0; k < work->survivors.n; k++)
+			work->found |= work->kernel->recompress_one(&work->survivors, k) != 0;
+	else
 		work->found |= work->kernel->recompress(&work->survivors, 0) != 0;
 	work->survivors.n = 0;
 }
