@@ -1,6 +1,8 @@
 /* callers.c - what a call would have reached without us, where no object that the program was started with has the function */
 #include "callers.h"
 
+#include "fastsha.h"
+
 #include <stdatomic.h>
 
 /*
@@ -18,7 +20,7 @@ struct caller {
 
 #define NEVER_UNLOADED (~0ull)
 
-static struct caller callers[32 + 1]; /* the first one of size 0 ends the list */
+static COLD_BSS struct caller callers[32 + 1]; /* the first one of size 0 ends the list */
 static atomic_flag caller_lock = ATOMIC_FLAG_INIT;
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *unloaded)

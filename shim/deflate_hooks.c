@@ -37,7 +37,7 @@ struct job {
 };
 
 static bool deflate_open;
-static struct job *jobs[BUCKETS];
+static COLD_BSS struct job *jobs[BUCKETS];
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* One compressor (up to a megabyte) for each level is kept for whoever comes next. */

@@ -178,9 +178,6 @@ struct search {
 	const ElfW(Sym) *entry;
 };
 
-/* An address in this library. */
-static const char own_anchor[1];
-
 static const char *file_name(const struct object *o)
 {
 	const char *slash = strrchr(o->path, '/');
@@ -188,31 +185,80 @@ static const char *file_name(const struct object *o)
 	return slash ? slash + 1 : o->path;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct search *s = data;
-	struct object *o = &s->found;
+static int visit(struct dl_phdr_info *, size_t, void *);
 
-	(void)size;
-	describe(o, info);
+/* Is the search over with O? */
+static bool matches(struct search *s, const struct object *o)
+{
 	if (s->main)
-		return 1;
+		return true;
 	if (s->address)
 		return object_maps(o, s->address, 1, PF_R);
 	if (s->soname)
 		return strcmp(o->soname ? o->soname : file_name(o), s->soname) == 0;
 	if (!s->passed_own) {
-		s->passed_own = object_maps(o, own_anchor, 1, PF_R);
-		return 0;
+		s->passed_own = object_maps(o, (const void *)visit, 1, PF_R);
+		return false;
 	}
 	s->entry = find_symbol(o, s->symbol, s->hash);
 	return s->entry != NULL;
 }
 
+static int visit(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+
+	(void)size;
+	describe(&s->found, info);
+	return matches(s, &s->found);
+}
+
+/* While the constructor runs: what is loaded, described once for its many searches. */
+static const struct object *remembered;
+static size_t remembered_n;
+
+struct list {
+	struct object *objects;
+	size_t n, room;
+};
+
+static int append(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct list *list = data;
+
+	(void)size;
+	if (list->n == list->room)
+		return 1;
+	describe(&list->objects[list->n++], info);
+	return 0;
+}
+
+void objects_remember(struct object *objects, size_t room)
+{
+	struct list list = { objects, 0, room };
+
+	if (dl_iterate_phdr(append, &list) != 0)
+		return;
+	remembered_n = list.n;
+	remembered = objects;
+}
+
+void objects_forget(void)
+{
+	remembered = NULL;
+}
+
 static bool search(struct search *s, struct object *o)
 {
-	bool found = dl_iterate_phdr(visit, s) == 1;
+	bool found = false;
 
+	if (!remembered)
+		found = dl_iterate_phdr(visit, s) == 1;
+	for (size_t i = 0; remembered && i < remembered_n && !found; i++) {
+		found = matches(s, &remembered[i]);
+		if (found)
+			s->found = remembered[i];
+	}
 	if (found && o)
 		*o = s->found;
 	return found;

@@ -27,6 +27,13 @@ struct object {
 	bool nodelete;            /* never unloaded, nor what it needs */
 };
 
+/*
+ * For the constructor, whose doors ask for dozens of symbols: describes all loaded objects once, into OBJECTS, for the functions below to use
+ * until objects_forget. Where there are more than ROOM, nothing is remembered, and they walk the loader's list each time.
+ */
+void objects_remember(struct object *objects, size_t room);
+void objects_forget(void);
+
 /* The main program. */
 void object_main(struct object *);
 

@@ -51,6 +51,7 @@ struct engine {
 
 struct row {
 	const char *name;
+	const char *names_itself;          /* in git's table: not checked before the probe */
 	init_fn *init; /* the originals; init NULL: git has no such row */
 	update_fn *update;
 	final_fn *final;
@@ -349,6 +350,11 @@ static __attribute__((noinline, cold)) const struct engine *probe(struct row *ro
 	const char *problem;
 	size_t offset;
 
+	if (strcmp(row->names_itself, row->hash_size == 20 ? "sha1" : "sha256") != 0) {
+		atomic_store_explicit(&row->problem, "another name in its row, left alone", memory_order_relaxed);
+		atomic_store_explicit(&row->engine, &original_engine, memory_order_release);
+		return &original_engine;
+	}
 	for (size_t i = 0; i < PROBE_SIZE; i++)
 		e.message[i] = (unsigned char)(i * 7 + 1);
 	memset(ctx, 0, sizeof ctx);
@@ -480,11 +486,13 @@ static bool is_data(const struct object *o, const void *p)
 	return object_maps(o, p, 32, PF_R) && !is_code(o, p);
 }
 
-static bool is_string(const struct object *o, const void *p, const char *expected)
+/*
+ * Read-only, and long enough for a row's name. What it says is only looked at when the row is first used: nothing else at the start of a
+ * process touches that page.
+ */
+static bool is_name(const struct object *o, const void *p)
 {
-	size_t size = strlen(expected) + 1;
-
-	return object_maps(o, p, size, PF_R) && !object_maps(o, p, size, PF_W) && memcmp(p, expected, size) == 0;
+	return object_maps(o, p, sizeof "sha256", PF_R) && !object_maps(o, p, 1, PF_W);
 }
 
 /* The shape of the row at WORDS, COUNT words before the memory searched ends; NULL where it is none. */
@@ -514,7 +522,7 @@ SEARCHES_MEMORY static bool starts_row(const struct object *o, void *const *word
 	if (format != FORMAT_SHA1 && format != FORMAT_SHA256)
 		return false;
 	return (uintptr_t)words[WORD_RAWSZ] == (*sha256 ? 32 : 20) && (uintptr_t)words[WORD_HEXSZ] == (*sha256 ? 64 : 40) &&
-	       (uintptr_t)words[WORD_BLKSZ] == 64 && is_string(o, words[WORD_NAME], *sha256 ? "sha256" : "sha1");
+	       (uintptr_t)words[WORD_BLKSZ] == 64 && is_name(o, words[WORD_NAME]);
 }
 
 /* Where rows may lie, from START to END, and those found there, N being CANDIDATES_MAX where there are too many. */
@@ -588,13 +596,14 @@ enum { SWAPS_MAX = 3 * ROW_COUNT };
 
 static const char *shape_name;
 
-/* Remembers the originals of the row's functions, which begin at WORDS, and adds the swaps. */
-static size_t connect(enum row_id id, void **functions, const struct shape *s, struct relro_swap *swaps)
+/* Remembers the originals of the row at WORDS, which begin at FUNCTIONS, and adds the swaps. */
+static size_t connect(enum row_id id, void *const *words, void **functions, const struct shape *s, struct relro_swap *swaps)
 {
 	struct row *row = &rows[id];
 	void *new_final_oid;
 	size_t n = 0;
 
+	row->names_itself = words[WORD_NAME];
 	memcpy(&row->init, &functions[s->init], sizeof row->init);
 	memcpy(&row->update, &functions[s->update], sizeof row->update);
 	memcpy(&row->final, &functions[s->final], sizeof row->final);
@@ -643,11 +652,11 @@ void git_door_init(void)
 			door_close(DOOR_GIT, "more than one hash table in this program: left alone");
 			return;
 		}
-		swap_count += connect(id, c->words + WORD_FUNCTIONS, c->shape, swaps + swap_count);
+		swap_count += connect(id, c->words, c->words + WORD_FUNCTIONS, c->shape, swaps + swap_count);
 		if (!shape_name)
 			shape_name = c->shape->name;
 		if (c->shape->unsafe && id == ROW_SHA1)
-			swap_count += connect(ROW_UNSAFE, c->words + WORD_FUNCTIONS + c->shape->unsafe, c->shape, swaps + swap_count);
+			swap_count += connect(ROW_UNSAFE, c->words, c->words + WORD_FUNCTIONS + c->shape->unsafe, c->shape, swaps + swap_count);
 	}
 	problem = relro_swap(&program, swaps, swap_count);
 	if (problem) {

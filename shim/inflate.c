@@ -186,7 +186,7 @@ INLINE bool build(uint32_t *table, const uint8_t *lens, unsigned n, unsigned *ro
 /* The fixed codes of RFC 1951, 3.2.6, built at compile time would be 6 KiB of numbers: built by the first stream that needs them. */
 static const struct tables *fixed_tables(void)
 {
-	static struct tables fixed;
+	static COLD_BSS struct tables fixed;
 	static _Atomic int state; /* 0: to build, 1: being built, 2: built */
 	int found = atomic_load_explicit(&state, memory_order_acquire);
 

@@ -20,17 +20,24 @@ struct door doors[DOOR_COUNT] = {
 
 bool counting;
 
-static char report_path[PATH_MAX];
+static COLD_BSS char report_path[PATH_MAX];
+
+/* Nobody reads the words without a report: then nothing is formatted, which would cost every start some page faults in libc. */
+static void record(enum door_id id, bool open, const char *kernel, const char *why, va_list args)
+{
+	if (counting)
+		vsnprintf(doors[id].why, sizeof doors[id].why, why, args);
+	doors[id].kernel = kernel;
+	doors[id].open = open;
+}
 
 void door_open(enum door_id id, const char *kernel, const char *why, ...)
 {
 	va_list args;
 
 	va_start(args, why);
-	vsnprintf(doors[id].why, sizeof doors[id].why, why, args);
+	record(id, true, kernel, why, args);
 	va_end(args);
-	doors[id].kernel = kernel;
-	doors[id].open = true;
 }
 
 void door_close(enum door_id id, const char *why, ...)
@@ -38,10 +45,8 @@ void door_close(enum door_id id, const char *why, ...)
 	va_list args;
 
 	va_start(args, why);
-	vsnprintf(doors[id].why, sizeof doors[id].why, why, args);
+	record(id, false, NULL, why, args);
 	va_end(args);
-	doors[id].kernel = NULL;
-	doors[id].open = false;
 }
 
 /* A text under construction: what does not fit is cut. */
@@ -114,16 +119,13 @@ static ssize_t write_unharmed(int fd, const void *data, size_t size)
 	return n;
 }
 
-/* At process exit. A forked child that exits writes a line of its own. */
-__attribute__((destructor)) static void report_write(void)
+static __attribute__((noinline, cold)) void report_write(void)
 {
 	char line[PATH_MAX * 2 + 4096], program[PATH_MAX];
 	struct text t = { line, line + sizeof line - 1 };
 	ssize_t n;
 	int fd, saved_errno = errno;
 
-	if (!counting)
-		return;
 	git_door_describe();
 	n = readlink("/proc/self/exe", program, sizeof program - 1);
 	program[n > 0 ? n : 0] = 0;
@@ -137,19 +139,25 @@ __attribute__((destructor)) static void report_write(void)
 	/* Not to wait for the reader of a pipe. */
 	fd = open(report_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 	if (fd < 0) {
-		complain("FASTSHA_REPORT: cannot open %s: %s", report_path, strerror(errno));
+		complain("FASTSHA_REPORT: cannot open %s: %m", report_path);
 	} else {
 		n = write_unharmed(fd, line, t.at - line);
 		if (n != t.at - line)
-			complain("FASTSHA_REPORT: cannot write %s: %s", report_path, n < 0 ? strerror(errno) : "short write");
+			complain(n < 0 ? "FASTSHA_REPORT: cannot write %s: %m" : "FASTSHA_REPORT: cannot write all of %s", report_path);
 		close(fd);
 	}
 	errno = saved_errno;
 }
 
+/* At process exit. A forked child that exits writes a line of its own. */
+__attribute__((destructor)) static void at_exit(void)
+{
+	if (counting)
+		report_write();
+}
+
 /* What pthread_atfork calls, which is linked into every library. Weak, because other C libraries do not have it: they load this one, too. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso_handle) __attribute__((weak));
-extern char __dso_handle[] __attribute__((visibility("hidden")));
 
 static void forget_parents_counts(void)
 {
@@ -174,6 +182,6 @@ void report_start(const char *path)
 	}
 	strcpy(report_path + at, path);
 	if (__register_atfork)
-		__register_atfork(NULL, NULL, forget_parents_counts, __dso_handle);
+		__register_atfork(NULL, NULL, forget_parents_counts, report_path); /* the last: any address in this library */
 	counting = true;
 }

@@ -311,7 +311,8 @@ static void *checksum_original(const char *name, size_t *min)
 void zlib_doors_init(void)
 {
 	const char *(*version)(void) = next_definition("zlibVersion", NULL);
-	const char *which = version ? version() : "whichever is loaded later";
+	/* Only for the record: zlib's code is not touched by a start for that. */
+	const char *which = version && counting ? version() : "whichever is loaded later";
 
 	first_zlib.inflate = next_definition("inflate", &first_zlib.object);
 	if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !is_zlib(&first_zlib.object)) {
