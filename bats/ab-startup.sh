@@ -4,19 +4,10 @@
 . "$(dirname "$0")/ab-lib.bash"
 
 empty=$BUILD/tests/preload_empty.so
-[ -r "$empty" ] || ab_die "$empty is not there: run make tests first"
+starter=$BUILD/bench/startup
+{ [ -r "$empty" ] && [ -x "$starter" ]; } || ab_die "$empty or $starter is not there: run make tests build/bench/startup first"
 AB_RUNS=300
 ab_begin "$@"
-
-# The "stock" side gets the empty library here.
-ab_run() {
-	local side=$1 start preload=$LIB
-	shift
-	[ "$side" = preloaded ] || preload=$empty
-	start=$EPOCHREALTIME
-	LD_PRELOAD=$preload "$@" >/dev/null 2>&1 </dev/null
-	microseconds=$((${EPOCHREALTIME/./} - ${start/./}))
-}
 
 printf '%-22s %11s %11s %14s  %s\n' '' 'empty, us' 'fastsha, us' 'difference, us' '95 % interval'
 startup() {
@@ -25,7 +16,7 @@ startup() {
 	ab_wanted "$name" || return 0
 	LD_PRELOAD=$LIB FASTSHA_REPORT=$AB_DIR/report "$@" >/dev/null
 	grep -q '"doors"' "$AB_DIR/report" || ab_die "$name: the library was not loaded"
-	ab_pairs "$@"
+	"$starter" "$AB_RUNS" "$empty" "$LIB" "$@" >"$AB_DIR/times" || ab_die "$name: no times"
 	read -r a b _ _ _ difference low high < <(ab_statistics <"$AB_DIR/times")
 	printf '%-22s %11s %11s %14s  %s\n' "$name" "$a" "$b" "$difference" "$low .. $high"
 }
