@@ -75,7 +75,7 @@ $(BUILD)/sha1dc_vectors.h: $(SHA1DC_GEN) shim/gen/sha1-disturbance-vectors.tsv
 	$(SHA1DC_GEN) vectors shim/gen/sha1-disturbance-vectors.tsv >$@ || { rm -f $@; false; }
 
 $(BUILD)/shim/sha1dc.o: $(BUILD)/sha1dc_vectors.h
-$(BUILD)/shim/sha1dc.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/shim/sha1dc.o: SHIM_CFLAGS += -I$(BUILD)
 
 $(BUILD)/sha1dc_kernels.o: $(BUILD)/sha1dc_kernels.S
 	$(CC) $(CPPFLAGS) -fcf-protection=full -c -o $@ $<
