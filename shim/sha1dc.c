@@ -15,9 +15,9 @@ _Static_assert(offsetof(struct sha1dc_ctx, scratch.pending) + 1024 + 8 * 64 <= 2
 /* ---- Recompression --------------------------------------------------------------------------------------------- */
 
 struct disturbance_vector {
-	uint32_t late;  /* tested at step 65, not 58 */
-	uint32_t dm[2]; /* its words 56 and 57, or 64 */
-	uint32_t first[16];
+	uint32_t late;      /* tested at step 65, not 58 */
+	uint32_t dm[2];     /* its words 56 and 57, or 64 */
+	uint32_t words[16]; /* 63 down to 48 */
 };
 #include "sha1dc_vectors.h"
 
@@ -59,84 +59,135 @@ struct disturbance_vector {
 #define FORWARD5(a, b, c, d, e, function, words) \
 	do { \
 		FORWARD(a, b, c, d, e, function, (words)[0]); \
-		FORWARD(e, a, b, c, d, function, (words)[1]); \
-		FORWARD(d, e, a, b, c, function, (words)[2]); \
-		FORWARD(c, d, e, a, b, function, (words)[3]); \
-		FORWARD(b, c, d, e, a, function, (words)[4]); \
+		FORWARD(e, a, b, c, d, function, (words)[-1]); \
+		FORWARD(d, e, a, b, c, function, (words)[-2]); \
+		FORWARD(c, d, e, a, b, function, (words)[-3]); \
+		FORWARD(b, c, d, e, a, function, (words)[-4]); \
 	} while (0)
 #define BACKWARD5(a, b, c, d, e, function, words) \
 	do { \
 		BACKWARD(b, c, d, e, a, function, (words)[0]); \
-		BACKWARD(c, d, e, a, b, function, (words)[-1]); \
-		BACKWARD(d, e, a, b, c, function, (words)[-2]); \
-		BACKWARD(e, a, b, c, d, function, (words)[-3]); \
-		BACKWARD(a, b, c, d, e, function, (words)[-4]); \
+		BACKWARD(c, d, e, a, b, function, (words)[1]); \
+		BACKWARD(d, e, a, b, c, function, (words)[2]); \
+		BACKWARD(e, a, b, c, d, function, (words)[3]); \
+		BACKWARD(a, b, c, d, e, function, (words)[4]); \
 	} while (0)
 
 /*
- * The message schedule. Its last three words stay in registers, or each would wait for a store; NOW, or single words are made into
- * vectors, whose loads wait for the stores of single words.
+ * W[0..79], falling: W[t] at 79 - t. From W[48..63], in place already, the message schedule leads both ways, and the first steps back need
+ * not wait for it. The words that the next ones need at once stay in registers, or each would wait for a store; NOW, or single words are
+ * made into vectors, whose loads wait for the stores of single words.
  */
-#define EXPAND_PLAIN(w) \
+#define EXPAND(w) \
 	do { \
-		__typeof__(w[0]) w3 = w[13], w2 = w[14], w1 = w[15], next; \
-		for (int t = 16; t < 80; t++) { \
-			next = w[t - 8] ^ w[t - 14] ^ w[t - 16]; \
+		__typeof__(w[0]) w3 = w[18], w2 = w[17], w1 = w[16], next; \
+		for (int k = 15; k >= 0; k--) { /* W[64] to W[79] */ \
+			next = w[k + 8] ^ w[k + 14] ^ w[k + 16]; \
 			NOW(next); \
 			next = ROL(next ^ w3, 1); \
 			NOW(next); \
 			w3 = w2; \
 			w2 = w1; \
 			w1 = next; \
-			w[t] = next; \
+			w[k] = next; \
+		} \
+		w2 = w[30]; \
+		w1 = w[31]; \
+		for (int k = 32; k < 80; k++) { /* W[47] to W[0] */ \
+			next = ROL(w[k - 16], 31) ^ w[k - 13] ^ w[k - 8]; \
+			NOW(next); \
+			next ^= w2; \
+			NOW(next); \
+			w2 = w1; \
+			w1 = next; \
+			w[k] = next; \
 		} \
 	} while (0)
 
-static inline __attribute__((always_inline, target("sha,sse4.1"))) void expand_ni(uint32_t *w)
+/* The higher half of HIGH, the earlier words, and the lower half of LOW after it. */
+static inline __attribute__((always_inline)) __m128i halves(__m128i high, __m128i low)
 {
-	__m128i m[4];
+	return _mm_castpd_si128(_mm_shuffle_pd(_mm_castsi128_pd(high), _mm_castsi128_pd(low), 1));
+}
 
-	for (int k = 0; k < 4; k++)
-		m[k] = _mm_set_epi32(w[4 * k], w[4 * k + 1], w[4 * k + 2], w[4 * k + 3]);
-#pragma GCC unroll 16
-	for (int k = 4; k < 20; k++) {
-		m[k % 4] = _mm_xor_si128(_mm_sha1msg1_epu32(m[k % 4], m[(k + 1) % 4]), m[(k + 2) % 4]);
-		m[k % 4] = _mm_sha1msg2_epu32(m[k % 4], m[(k + 3) % 4]);
-		_mm_store_si128((__m128i *)(w + 4 * k), _mm_shuffle_epi32(m[k % 4], 0x1b));
+static inline __attribute__((always_inline)) __m128i rotate(__m128i x, int left)
+{
+	return _mm_or_si128(_mm_slli_epi32(x, left), _mm_srli_epi32(x, 32 - left));
+}
+
+/*
+ * The same for one survivor, four words at a time. Going up, the fourth word needs the first one; going down by
+ * W[t] = W[t + 4] ^ W[t + 16] ^ W[t + 26] ^ W[t + 32] rotated by 30, none needs another (M. Locktyukhin's form).
+ */
+static inline __attribute__((always_inline)) void expand_one(uint32_t *w)
+{
+	__m128i *to = (__m128i *)w, m[20];
+
+	for (int k = 4; k < 8; k++)
+		m[k] = to[k];
+#pragma GCC unroll 4
+	for (int k = 3; k >= 0; k--) {
+		__m128i x = _mm_xor_si128(_mm_xor_si128(m[k + 2], m[k + 4]), halves(m[k + 3], m[k + 4]));
+
+		x = rotate(_mm_xor_si128(x, _mm_slli_si128(m[k + 1], 4)), 1);
+		m[k] = _mm_xor_si128(x, rotate(_mm_srli_si128(x, 12), 1));
+		to[k] = m[k];
 	}
+#pragma GCC unroll 12
+	for (int k = 8; k < 20; k++) {
+		__m128i x = _mm_xor_si128(rotate(m[k - 8], 30), halves(m[k - 7], m[k - 6]));
+
+		to[k] = m[k] = _mm_xor_si128(_mm_xor_si128(x, m[k - 4]), m[k - 1]);
+	}
+}
+
+/* ROWS words, a multiple of 4, of LANES columns, from FIRST_ROW on: rows of LANES words. */
+static inline __attribute__((always_inline)) void transpose(uint32_t *to, const uint32_t column[][SURVIVOR_WORDS], int lanes,
+							    int first_row, int rows)
+{
+	for (int row = 0; row < rows; row += 4)
+		for (int lane = 0; lane < lanes; lane += 4) {
+			const uint32_t *from = &column[lane][first_row + row];
+			__m128i a = *(const __m128i *)from, b = *(const __m128i *)(from + SURVIVOR_WORDS);
+			__m128i c = *(const __m128i *)(from + 2 * SURVIVOR_WORDS), d = *(const __m128i *)(from + 3 * SURVIVOR_WORDS);
+			__m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
+
+			*(__m128i *)&to[row * lanes + lane] = _mm_unpacklo_epi64(ab, cd);
+			*(__m128i *)&to[(row + 1) * lanes + lane] = _mm_unpackhi_epi64(ab, cd);
+			ab = _mm_unpackhi_epi32(a, b);
+			cd = _mm_unpackhi_epi32(c, d);
+			*(__m128i *)&to[(row + 2) * lanes + lane] = _mm_unpacklo_epi64(ab, cd);
+			*(__m128i *)&to[(row + 3) * lanes + lane] = _mm_unpackhi_epi64(ab, cd);
+		}
 }
 
 typedef uint32_t words4 __attribute__((vector_size(16)));
 typedef uint32_t words8 __attribute__((vector_size(32)));
+typedef uint32_t words16 __attribute__((vector_size(64)));
 
 #define LANES 1
 #define TARGET
 #define RECOMPRESS sha1dc_recompress_one
-#define EXPAND EXPAND_PLAIN
-#include "sha1dc_recompress.h"
-
-#define LANES 1
-#define TARGET __attribute__((target("sha,sse4.1")))
-#define RECOMPRESS sha1dc_recompress_one_ni
-#define EXPAND expand_ni
 #include "sha1dc_recompress.h"
 
 #define LANES 4
 #define TARGET
 #define RECOMPRESS sha1dc_recompress_sse
-#define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 #define LANES 8
 #define TARGET __attribute__((target("avx2")))
 #define RECOMPRESS sha1dc_recompress_avx2
-#define EXPAND EXPAND_PLAIN
 #include "sha1dc_recompress.h"
 
 #define LANES 8
 #define TARGET __attribute__((target("avx2,avx512f,avx512vl")))
 #define RECOMPRESS sha1dc_recompress_avx512vl
-#define EXPAND EXPAND_PLAIN
+#include "sha1dc_recompress.h"
+
+#define LANES 16
+#define TARGET __attribute__((target("avx2,avx512f,avx512vl")))
+#define RECOMPRESS sha1dc_recompress_avx512
 #include "sha1dc_recompress.h"
 
 /* ---- Kernels ---------------------------------------------------------------------------------------------------- */
@@ -150,20 +201,20 @@ static const struct kernel {
 	unsigned run, unit; /* blocks it takes at most, and reads at least */
 	unsigned shortest;  /* bytes of a message from which on it beats the reference */
 	unsigned lanes;     /* of recompress */
-	sha1dc_recompress_fn *recompress, *recompress_one;
+	sha1dc_recompress_fn *recompress, *recompress_all; /* all: with 512-bit vectors */
 } kernels[] = { /* the best first */
 	{ "sha1dc_avx512vl_ni_nomsg", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_ni_nomsg, RUN, 1, 0,
-	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
+	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
 	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0,
-	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_one_ni },
+	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
 	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0,
-	  8, sha1dc_recompress_avx2, sha1dc_recompress_one_ni },
+	  8, sha1dc_recompress_avx2, NULL },
 	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0,
-	  4, sha1dc_recompress_sse, sha1dc_recompress_one_ni },
+	  4, sha1dc_recompress_sse, NULL },
 	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 56,
-	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_one },
+	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
 	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 120,
-	  8, sha1dc_recompress_avx2, sha1dc_recompress_one },
+	  8, sha1dc_recompress_avx2, NULL },
 };
 
 static const struct kernel *choose_kernel(void)
@@ -216,53 +267,43 @@ static inline void unpack(uint32_t to[5], const struct sha1dc_state *state)
 /* Decides all survivors. */
 static __attribute__((noinline)) void flush(struct work *work)
 {
-	if (work->survivors.n <= 2) /* vectors would wait for the words just stored */
-		for (unsigned k = 0; k < work->survivors.n; k++)
-			work->found |= work->kernel->recompress_one(&work->survivors, k) != 0;
-	else
-		work->found |= work->kernel->recompress(&work->survivors, 0) != 0;
+	const struct kernel *kernel = work->kernel;
+	unsigned first = 0, left;
+
+	if (work->survivors.n > kernel->lanes && kernel->recompress_all && !(cpu_features & CPU_NO_ZMM)) {
+		work->found |= kernel->recompress_all(&work->survivors, 0) != 0;
+		first = work->survivors.n;
+	}
+	for (; (left = work->survivors.n - first) > 2; first += left < kernel->lanes ? left : kernel->lanes)
+		work->found |= kernel->recompress(&work->survivors, first) != 0;
+	for (; first < work->survivors.n; first++)
+		work->found |= sha1dc_recompress_one(&work->survivors, first) != 0;
 	work->survivors.n = 0;
 }
 
 /* Queues the vectors that survived in the block of ROW. */
-static __attribute__((noinline)) void queue(struct work *work, const struct sha1dc_row *row, const unsigned char *block)
+static __attribute__((noinline)) void queue(struct work *work, const struct sha1dc_row *row)
 {
-	uint32_t out[5], state[5];
-
-	unpack(out, &row[1].ihv);
-
 	for (uint32_t mask = row->mask; mask; mask &= mask - 1) {
 		const struct disturbance_vector *vector = &disturbance_vectors[__builtin_ctz(mask)];
-		unsigned column = work->survivors.n++;
-		uint32_t(*word)[SURVIVORS] = work->survivors.word;
+		const struct sha1dc_state *state = vector->late ? &row->step64 : &row->step56, *out = &row[1].ihv;
+		__m128i *to = (__m128i *)work->survivors.column[work->survivors.n++];
 
-		for (int t = 0; t < 16; t++) {
-			uint32_t w;
-
-			memcpy(&w, block + 4 * t, 4);
-			word[SURVIVOR_M2 + t][column] = __builtin_bswap32(w) ^ vector->first[t];
-		}
-		unpack(state, vector->late ? &row->step64 : &row->step56);
-		state[4] = ROL(state[4], 30);
-		for (int k = 0; k < 5; k++) {
-			word[SURVIVOR_STATE + k][column] = state[k];
-			word[SURVIVOR_OUT + k][column] = out[k];
-		}
-		word[SURVIVOR_DM][column] = vector->dm[0];
-		word[SURVIVOR_DM + 1][column] = vector->dm[1];
-		word[SURVIVOR_LATE][column] = -vector->late;
-		if (work->survivors.n == work->kernel->lanes)
+		for (int k = 0; k < 4; k++)
+			to[SURVIVOR_W63 / 4 + k] = _mm_xor_si128(row->words[k], _mm_loadu_si128((const __m128i *)vector->words + k));
+		to[SURVIVOR_DCBA / 4] = state->dcba;
+		to[SURVIVOR_OUT_DCBA / 4] = out->dcba;
+		to[SURVIVOR_E / 4] = halves(_mm_unpackhi_epi32(state->e, out->e), _mm_loadl_epi64((const __m128i *)vector->dm));
+		to[SURVIVOR_LATE / 4] = _mm_cvtsi32_si128(-vector->late);
+		if (work->survivors.n == SURVIVORS)
 			flush(work);
 	}
 }
 
-static void queue_all(struct work *work, uint64_t survived, const struct sha1dc_row *rows, const unsigned char *blocks)
+static void queue_all(struct work *work, uint64_t survived, const struct sha1dc_row *rows)
 {
-	for (; survived; survived &= survived - 1) {
-		int k = __builtin_ctzll(survived);
-
-		queue(work, &rows[k], blocks + 64 * k);
-	}
+	for (; survived; survived &= survived - 1)
+		queue(work, &rows[__builtin_ctzll(survived)]);
 }
 
 /*
@@ -286,52 +327,43 @@ static void hash_blocks(struct work *work, const unsigned char *block, size_t n)
 		work->ihv = rows[turn][run].ihv;
 		n -= run;
 		if (unlikely(survived))
-			queue_all(work, survived, rows[!turn], block);
+			queue_all(work, survived, rows[!turn]);
 		survived = next_survived;
 		block = next;
 		turn = !turn;
 	}
 	if (unlikely(survived))
-		queue_all(work, survived, rows[!turn], block);
+		queue_all(work, survived, rows[!turn]);
 }
 
 /* ---- Survivors that wait in the context ---------------------------------------------------------------------------- */
 
 #define WAITING (sizeof(((struct sha1dc_scratch *)0)->survivor) / sizeof(((struct sha1dc_scratch *)0)->survivor[0]))
-_Static_assert(sizeof(((struct sha1dc_scratch *)0)->survivor[0]) == 4 * SURVIVOR_WORDS, "a column");
+_Static_assert(sizeof(((struct sha1dc_scratch *)0)->survivor[0]) == sizeof(((struct sha1dc_survivors *)0)->column[0]), "a column");
 
-/* Takes columns out of the context until it has at most KEEP or there is no room. */
-static void fetch_survivors(struct work *work, struct sha1dc_scratch *scratch, unsigned keep)
+/* Takes columns out of the context, as many as there is room for. */
+static void fetch_survivors(struct work *work, struct sha1dc_scratch *scratch)
 {
-	while (scratch->survivors > keep && work->survivors.n < work->kernel->lanes) {
-		const uint32_t *from = scratch->survivor[--scratch->survivors];
-		unsigned column = work->survivors.n++;
-
-		for (int k = 0; k < SURVIVOR_WORDS; k++)
-			work->survivors.word[k][column] = from[k];
-	}
+	while (scratch->survivors && work->survivors.n < SURVIVORS)
+		memcpy(work->survivors.column[work->survivors.n++], scratch->survivor[--scratch->survivors], sizeof(scratch->survivor[0]));
 }
 
 /* Leaves the survivors in the context, after a recompression where there are too many. */
 static void keep_survivors(struct work *work, struct sha1dc_scratch *scratch)
 {
 	while (work->survivors.n + scratch->survivors > WAITING) {
-		fetch_survivors(work, scratch, 0);
+		fetch_survivors(work, scratch);
 		flush(work);
 	}
-	for (unsigned column = 0; column < work->survivors.n; column++) {
-		uint32_t *to = scratch->survivor[scratch->survivors++];
-
-		for (int k = 0; k < SURVIVOR_WORDS; k++)
-			to[k] = work->survivors.word[k][column];
-	}
+	for (unsigned column = 0; column < work->survivors.n; column++)
+		memcpy(scratch->survivor[scratch->survivors++], work->survivors.column[column], sizeof(scratch->survivor[0]));
 }
 
 /* Decides all survivors, here and in the context. */
 static void flush_all(struct work *work, struct sha1dc_scratch *scratch)
 {
 	while (scratch->survivors) {
-		fetch_survivors(work, scratch, 0);
+		fetch_survivors(work, scratch);
 		if (scratch->survivors)
 			flush(work);
 	}

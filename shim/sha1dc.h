@@ -24,7 +24,7 @@ struct sha1dc_ctx {
 			uint64_t hashed; /* bytes that ihv covers; total - hashed bytes are pending */
 			unsigned char pending[SHA1DC_PENDING + 64]; /* with room for the padding */
 			uint32_t survivors; /* waiting columns of struct sha1dc_survivors */
-			uint32_t survivor[9][29];
+			uint32_t survivor[8][32];
 		} scratch;
 	};
 };

@@ -15,6 +15,7 @@ struct sha1dc_state {
 struct sha1dc_row {
 	struct sha1dc_state ihv;            /* chaining value before the block */
 	struct sha1dc_state step56, step64; /* before these steps */
+	__m128i words[4];                   /* W[63] down to W[48]; without SHA-NI only where mask is not 0 */
 	uint32_t mask;                      /* disturbance vectors that no condition rules out */
 	uint32_t unused[3];
 };
@@ -29,20 +30,24 @@ sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_ni_nomsg, sha1dc_avx2_ni, s
 
 /*
  * Pairs of a block and a disturbance vector that its conditions did not rule out, to be decided by recompression: a column each.
- * m2: the block's 16 words xor the vector's; state: a to e before step 56, or 64 where the vector is tested at step 65; out: the
- * chaining value after the block; dm: what tells the block's words from m2's at steps 56 and 57, or 64; late: ~0 where tested at step 65.
+ * Words, falling, W[63] to W[48] of the other message, m2: the block's xor the vector's; state, as struct sha1dc_state keeps it: before step
+ * 56, or 64 where the vector is tested at step 65; out: the chaining value after the block; dm: what tells the block's words from m2's at
+ * steps 56 and 57, or 64; late: ~0 where tested at step 65.
  */
-enum { SURVIVOR_M2 = 0, SURVIVOR_STATE = 16, SURVIVOR_OUT = 21, SURVIVOR_DM = 26, SURVIVOR_LATE = 28, SURVIVOR_WORDS = 29, SURVIVORS = 8 };
+enum {
+	SURVIVOR_W63 = 0, SURVIVOR_DCBA = 16, SURVIVOR_OUT_DCBA = 20, SURVIVOR_E = 24, SURVIVOR_OUT_E = 25, SURVIVOR_DM = 26,
+	SURVIVOR_LATE = 28, SURVIVOR_WORDS = 32, SURVIVORS = 16
+};
 
 struct sha1dc_survivors {
-	uint32_t word[SURVIVOR_WORDS][SURVIVORS] __attribute__((aligned(64)));
+	uint32_t column[SURVIVORS][SURVIVOR_WORDS] __attribute__((aligned(64)));
 	unsigned n;
 };
 
 /* Bit k of the result is set where column k, from FIRST up to as many as there are lanes and below n, is a collision. */
 typedef unsigned sha1dc_recompress_fn(const struct sha1dc_survivors *, unsigned first);
 
-sha1dc_recompress_fn sha1dc_recompress_one, sha1dc_recompress_one_ni, sha1dc_recompress_sse, sha1dc_recompress_avx2,
-	sha1dc_recompress_avx512vl;
+sha1dc_recompress_fn sha1dc_recompress_one, sha1dc_recompress_sse, sha1dc_recompress_avx2, sha1dc_recompress_avx512vl,
+	sha1dc_recompress_avx512;
 
 #endif

@@ -361,7 +361,7 @@ static void test_kernels(unsigned long blocks)
 
 	for (done = 0; done < blocks;) {
 		size_t n = 1 + random_word() % 32;
-		uint32_t mask[32], ihv[33][5], step56[32][5], step64[32][5];
+		uint32_t mask[32], ihv[33][5], step56[32][5], step64[32][5], words48[32][16];
 		uint32_t set = random_word() % 64 ? 0 : compatible_vectors();
 
 		random_bytes(run, n * 64);
@@ -378,6 +378,8 @@ static void test_kernels(unsigned long blocks)
 				run[64 * k + random_word() % 64] ^= 1 << random_word() % 8;
 			expand(w, run + 64 * k);
 			mask[k] = survivors(w);
+			for (int t = 48; t < 64; t++)
+				words48[k][63 - t] = w[t];
 			for (uint32_t left = mask[k]; left; left &= left - 1)
 				hits[__builtin_ctz(left)]++;
 			if (__builtin_popcount(mask[k]) > most)
@@ -419,6 +421,8 @@ static void test_kernels(unsigned long blocks)
 				CHECK(rows[k].mask == mask[k], "%s: mask %08x of block %zu of %zu, not %08x", levels[l].name,
 				      rows[k].mask, k, count, mask[k]);
 				CHECK((survived >> k & 1) == (mask[k] != 0), "%s: bit of block %zu of %zu", levels[l].name, k, count);
+				CHECK(!mask[k] || !memcmp(rows[k].words, words48[k], 64), "%s: words of block %zu of %zu", levels[l].name, k,
+				      count);
 				for (int i = 0; i < 3; i++) {
 					uint32_t words[8];
 
@@ -445,13 +449,17 @@ static void make_column(struct sha1dc_survivors *survivors_, unsigned column, in
 	uint32_t m1[80], m2[80], s[5], back[5], ahead[5], out[5];
 	const uint32_t *dm = vectors[v].dm;
 	int from = vectors[v].test_step, saved = from == 58 ? 56 : 64;
+	uint32_t *to = survivors_->column[column];
 
 	for (int t = 0; t < 80; t++) {
 		m1[t] = t < 16 ? random_word() : rol(m1[t - 3] ^ m1[t - 8] ^ m1[t - 14] ^ m1[t - 16], 1);
 		m2[t] = m1[t] ^ dm[t];
 	}
 	for (int k = 0; k < 5; k++)
-		survivors_->word[SURVIVOR_STATE + k][column] = s[k] = random_word();
+		s[k] = random_word();
+	for (int k = 0; k < 4; k++)
+		to[SURVIVOR_DCBA + 3 - k] = s[k];
+	to[SURVIVOR_E] = rol(s[4], 2);
 	for (int t = saved; t < from; t++)
 		step(t, s, m1[t]);
 	memcpy(back, s, 20);
@@ -464,13 +472,14 @@ static void make_column(struct sha1dc_survivors *survivors_, unsigned column, in
 		out[k] = back[k] + ahead[k];
 	if (!hit)
 		out[random_word() % 5] ^= 1u << random_word() % 32;
-	for (int k = 0; k < 5; k++)
-		survivors_->word[SURVIVOR_OUT + k][column] = out[k];
-	for (int k = 0; k < 16; k++)
-		survivors_->word[SURVIVOR_M2 + k][column] = m2[k];
-	survivors_->word[SURVIVOR_DM][column] = dm[saved];
-	survivors_->word[SURVIVOR_DM + 1][column] = from == 58 ? dm[57] : 0;
-	survivors_->word[SURVIVOR_LATE][column] = from == 58 ? 0 : ~0u;
+	for (int k = 0; k < 4; k++)
+		to[SURVIVOR_OUT_DCBA + 3 - k] = out[k];
+	to[SURVIVOR_OUT_E] = out[4];
+	for (int t = 48; t < 64; t++)
+		to[SURVIVOR_W63 + 63 - t] = m2[t];
+	to[SURVIVOR_DM] = dm[saved];
+	to[SURVIVOR_DM + 1] = from == 58 ? dm[57] : 0;
+	to[SURVIVOR_LATE] = from == 58 ? 0 : ~0u;
 }
 
 static void test_recompression(int repetitions)
@@ -481,17 +490,17 @@ static void test_recompression(int repetitions)
 		sha1dc_recompress_fn *recompress;
 	} forms[] = {
 		{ "one", 0, 1, sha1dc_recompress_one },
-		{ "one, SHA-NI", CPU_SSSE3 | CPU_SHA, 1, sha1dc_recompress_one_ni },
 		{ "SSE", 0, 4, sha1dc_recompress_sse },
 		{ "AVX2", CPU_AVX2, 8, sha1dc_recompress_avx2 },
 		{ "AVX-512VL", CPU_AVX512, 8, sha1dc_recompress_avx512vl },
+		{ "AVX-512", CPU_AVX512, 16, sha1dc_recompress_avx512 },
 	};
 	static struct sha1dc_survivors survivors_;
 	unsigned long cases = 0;
 
 	for (int r = 0; r < repetitions; r++) {
 		for (int v = 0; v < 32; v++) {
-			unsigned positive = random_word() & 0xff;
+			unsigned positive = random_word() & 0xffff;
 
 			for (unsigned column = 0; column < SURVIVORS; column++)
 				make_column(&survivors_, column, (v + 5 * column + r) % 32, positive >> column & 1);
@@ -504,7 +513,7 @@ static void test_recompression(int repetitions)
 						continue;
 					for (unsigned first = 0; first < n; first += forms[f].lanes)
 						found |= forms[f].recompress(&survivors_, first);
-					CHECK(found == (positive & ((1u << n) - 1)), "recompression %s: %02x of %u, not %02x",
+					CHECK(found == (positive & ((1u << n) - 1)), "recompression %s: %04x of %u, not %04x",
 					      forms[f].name, found, n, positive);
 					cases++;
 				}

@@ -98,8 +98,8 @@ static void write_vectors(const char *path)
 		if (test_step != 58 && test_step != 65)
 			die("unexpected test step");
 		printf("\t{ %d, { 0x%08x, 0x%08x }, {", test_step == 65, test_step == 65 ? dm[64] : dm[56], test_step == 65 ? 0 : dm[57]);
-		for (int t = 0; t < 16; t++)
-			printf("%s0x%08x", t ? ", " : " ", dm[t]);
+		for (int t = 63; t >= 48; t--)
+			printf("%s0x%08x", t < 63 ? ", " : " ", dm[t]);
 		puts(" } },");
 	}
 	puts("};");
@@ -455,7 +455,7 @@ static void conditions_across_words(struct code *code, const struct target *targ
 /* ---- Kernels ----------------------------------------------------------------------------------------------------- */
 
 /* struct sha1dc_row of sha1dc_kernels.h */
-enum { ROW_IHV = 0, ROW_STEP56 = 32, ROW_STEP64 = 64, ROW_MASK = 96, ROW_SIZE = 112 };
+enum { ROW_IHV = 0, ROW_STEP56 = 32, ROW_STEP64 = 64, ROW_WORDS = 96, ROW_MASK = 160, ROW_SIZE = 176 };
 
 static void print_head(const struct target *target)
 {
@@ -550,6 +550,10 @@ static void sha_ni_block(struct code *code, const struct target *target)
 		if (group >= 8) {
 			snprintf(from, sizeof(from), "%%xmm%d", words);
 			snprintf(to, sizeof(to), "%d(%%rcx)", word_at(4 * group + 3));
+			move(code, vex, from, to);
+		}
+		if (group >= 12 && group < 16) {
+			snprintf(to, sizeof(to), "%d(%%rdi)", ROW_WORDS + 16 * (15 - group));
 			move(code, vex, from, to);
 		}
 		if (group)
@@ -821,6 +825,13 @@ static void scalar_steps(void)
 	emit(&steps, "mov %%eax, %d(%%rdi)", ROW_MASK);
 	emit(&steps, "neg %%eax");
 	emit(&steps, "rcr $1, %%r13");
+	emit(&steps, "test %%eax, %%eax");
+	emit(&steps, "jz 2f");
+	for (int t = 63; t >= 48; t--) {
+		emit(&steps, "mov %d(%%rcx), %%eax", STRIDE * t);
+		emit(&steps, "mov %%eax, %d(%%rdi)", ROW_WORDS + 4 * (63 - t));
+	}
+	emit(&steps, "2:");
 	emit(&steps, "add $4, %%rcx");
 	emit(&steps, "add $%d, %%rdi", ROW_SIZE);
 	printf("\n\t.type sha1dc_steps, @function\n\t.balign 64\nsha1dc_steps:\n.Lsteps:\n");
