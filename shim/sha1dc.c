@@ -265,7 +265,7 @@ static inline void unpack(uint32_t to[5], const struct sha1dc_state *state)
 }
 
 /* Decides all survivors. */
-static __attribute__((noinline)) void flush(struct work *work)
+static __attribute__((noinline)) void flush_survivors(struct work *work)
 {
 	const struct kernel *kernel = work->kernel;
 	unsigned first = 0, left;
@@ -279,6 +279,12 @@ static __attribute__((noinline)) void flush(struct work *work)
 	for (; first < work->survivors.n; first++)
 		work->found |= sha1dc_recompress_one(&work->survivors, first) != 0;
 	work->survivors.n = 0;
+}
+
+static inline void flush(struct work *work)
+{
+	if (unlikely(work->survivors.n))
+		flush_survivors(work);
 }
 
 /* Queues the vectors that survived in the block of ROW. */
@@ -447,13 +453,16 @@ bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scra
 	return true;
 }
 
+#define PADDING 72 /* bytes at most */
+_Static_assert(sizeof(((struct sha1dc_ctx *)0)->scratch.pending) >= SHA1DC_PENDING - 1 + PADDING, "room for the padding");
+
 bool sha1dc_finish(struct sha1dc_ctx *ctx, unsigned char digest[20], bool scratch)
 {
 	const struct kernel *kernel = take(ctx, scratch);
 	size_t have = scratch ? ctx->total - ctx->scratch.hashed : ctx->total % 64;
 	unsigned char *pending = scratch ? ctx->scratch.pending : ctx->buffer;
 	uint64_t bits = __builtin_bswap64(ctx->total * 8);
-	unsigned char last[128];
+	unsigned char last[64 + PADDING];
 	size_t padded;
 	struct work work;
 	uint32_t ihv[5];
@@ -463,8 +472,8 @@ bool sha1dc_finish(struct sha1dc_ctx *ctx, unsigned char digest[20], bool scratc
 	if (!scratch)
 		pending = memcpy(last, pending, have);
 	padded = (have + 9 + 63) / 64 * 64;
+	memset(pending + have, 0, PADDING);
 	pending[have] = 0x80;
-	memset(pending + have + 1, 0, padded - have - 9);
 	memcpy(pending + padded - 8, &bits, 8);
 
 	start(&work, kernel, ctx->ihv);
@@ -479,6 +488,7 @@ bool sha1dc_finish(struct sha1dc_ctx *ctx, unsigned char digest[20], bool scratc
 		return false;
 	}
 	unpack(ihv, &work.ihv);
+#pragma GCC unroll 5
 	for (int k = 0; k < 5; k++) {
 		uint32_t word = __builtin_bswap32(ihv[k]);
 

@@ -22,7 +22,7 @@ struct sha1dc_ctx {
 		struct sha1dc_scratch {
 			uint64_t owner;  /* a constant: the engine has this context, and the fields below mean something */
 			uint64_t hashed; /* bytes that ihv covers; total - hashed bytes are pending */
-			unsigned char pending[SHA1DC_PENDING + 64]; /* with room for the padding */
+			unsigned char pending[SHA1DC_PENDING + 72]; /* with room for the padding */
 			uint32_t survivors; /* waiting columns of struct sha1dc_survivors */
 			uint32_t survivor[8][32];
 		} scratch;
