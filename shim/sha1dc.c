@@ -26,22 +26,26 @@ struct disturbance_vector {
 #define ROL(x, n) ((x) << (n) | (x) >> (32 - (n)))
 
 /*
- * The functions of FIPS 180-4 with their constants, in two parts that may be added: going back, D is the word just computed, and only the
- * second part has to wait for it. PARITY has one constant for steps 20 to 39 and one for steps 60 to 79.
+ * The functions of FIPS 180-4 with their constants, in parts that may be added. Going back, d is the word computed last and c the one before:
+ * the less a part has to wait for, the earlier it is subtracted. PARITY has one constant for steps 20 to 39 and one for steps 60 to 79.
  */
-#define CHOICE_EARLY(b, c) (((b) & (c)) + 0x5a827999u)
+#define CHOICE_CONSTANT 0x5a827999u
+#define CHOICE_EARLY(b, c) ((b) & (c))
 #define CHOICE_LATE(b, c, d) (~(b) & (d))
-#define MAJORITY_EARLY(b, c) (((b) & (c)) + 0x8f1bbcdcu)
+#define MAJORITY_CONSTANT 0x8f1bbcdcu
+#define MAJORITY_EARLY(b, c) ((b) & (c))
 #define MAJORITY_LATE(b, c, d) (((b) ^ (c)) & (d))
-#define PARITY20_EARLY(b, c) 0x6ed9eba1u
+#define PARITY20_CONSTANT 0x6ed9eba1u
+#define PARITY20_EARLY(b, c) 0
 #define PARITY20_LATE(b, c, d) (((b) ^ (c)) ^ (d))
-#define PARITY60_EARLY(b, c) 0xca62c1d6u
+#define PARITY60_CONSTANT 0xca62c1d6u
+#define PARITY60_EARLY(b, c) 0
 #define PARITY60_LATE(b, c, d) (((b) ^ (c)) ^ (d))
 
 /* One step from the state (a, b, c, d, e) to (e, a, b, c, d), and back again; NOW keeps the compiler from moving sums across it. */
 #define FORWARD(a, b, c, d, e, function, word) \
 	do { \
-		(e) += (word) + function##_EARLY(b, c) + function##_LATE(b, c, d); \
+		(e) += (word) + function##_CONSTANT + function##_EARLY(b, c) + function##_LATE(b, c, d); \
 		(b) = ROL(b, 30); \
 		NOW(e); \
 		(e) += ROL(a, 5); \
@@ -49,7 +53,9 @@ struct disturbance_vector {
 #define BACKWARD(a, b, c, d, e, function, word) \
 	do { \
 		(b) = ROL(b, 2); \
-		(e) -= (word) + ROL(a, 5) + function##_EARLY(b, c); \
+		(e) -= (word) + function##_CONSTANT + ROL(a, 5); \
+		NOW(e); \
+		(e) -= function##_EARLY(b, c); \
 		NOW(e); \
 		(e) -= function##_LATE(b, c, d); \
 		NOW(e); \
