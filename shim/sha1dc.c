@@ -26,8 +26,8 @@ struct disturbance_vector {
 #define ROL(x, n) ((x) << (n) | (x) >> (32 - (n)))
 
 /*
- * The functions of FIPS 180-4 with their constants, in parts that may be added. Going back, d is the word computed last and c the one before:
- * the less a part has to wait for, the earlier it is subtracted. PARITY has one constant for steps 20 to 39 and one for steps 60 to 79.
+ * The functions of FIPS 180-4 with their constants, in parts that may be added. Going back, d is the word computed last and c the one
+ * before: the less a part has to wait for, the earlier it is subtracted. PARITY has two constants, for steps 20 to 39 and 60 to 79.
  */
 #define CHOICE_CONSTANT 0x5a827999u
 #define CHOICE_EARLY(b, c) ((b) & (c))
@@ -80,14 +80,14 @@ struct disturbance_vector {
 	} while (0)
 
 /*
- * W[0..79], falling: W[t] at 79 - t. From W[48..63], in place already, the message schedule leads both ways, and the first steps back need
- * not wait for it. The words that the next ones need at once stay in registers, or each would wait for a store; NOW, or single words are
- * made into vectors, whose loads wait for the stores of single words.
+ * W[0..79], falling: W[t] at 79 - t. From W[48..63], in place already, the message schedule leads both ways: the first steps back need not
+ * wait for it, and further down it goes along with them. The words that the next ones need at once stay in registers, or each would wait
+ * for a store; NOW keeps the order of the sums.
  */
-#define EXPAND(w) \
+#define EXPAND_UP(w) /* W[64] to W[79] */ \
 	do { \
 		__typeof__(w[0]) w3 = w[18], w2 = w[17], w1 = w[16], next; \
-		for (int k = 15; k >= 0; k--) { /* W[64] to W[79] */ \
+		for (int k = 15; k >= 0; k--) { \
 			next = w[k + 8] ^ w[k + 14] ^ w[k + 16]; \
 			NOW(next); \
 			next = ROL(next ^ w3, 1); \
@@ -97,16 +97,18 @@ struct disturbance_vector {
 			w1 = next; \
 			w[k] = next; \
 		} \
-		w2 = w[30]; \
-		w1 = w[31]; \
-		for (int k = 32; k < 80; k++) { /* W[47] to W[0] */ \
-			next = ROL(w[k - 16], 31) ^ w[k - 13] ^ w[k - 8]; \
+	} while (0)
+/* Five words down, from TO[0] on; NEXT1 and NEXT2 are TO[-1] and TO[-2]. */
+#define EXPAND_DOWN5(to, next1, next2) \
+	do { \
+		for (int i = 0; i < 5; i++) { \
+			__typeof__(next1) next = ROL((to)[i - 16], 31) ^ (to)[i - 13] ^ (to)[i - 8]; \
 			NOW(next); \
-			next ^= w2; \
+			next ^= next2; \
 			NOW(next); \
-			w2 = w1; \
-			w1 = next; \
-			w[k] = next; \
+			next2 = next1; \
+			next1 = next; \
+			(to)[i] = next; \
 		} \
 	} while (0)
 

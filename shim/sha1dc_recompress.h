@@ -9,15 +9,17 @@
 #if LANES == 1
 #define WORDS uint32_t
 #define NOW(x) __asm__("" : "+r"(x))
+#define SCHEDULE_DOWN(t) /* all words are there */
 #else
 #define WORDS CONCAT(words, LANES)
 #define NOW(x) __asm__("" : "+v"(x))
+#define SCHEDULE_DOWN(t) EXPAND_DOWN5(&W(t), next1, next2)
 #endif
 #define W(t) w[79 - (t)]
 
 TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned first)
 {
-	WORDS w[80] __attribute__((aligned(64))), a, b, c, d, e, fa, fb, fc, fd, fe, differ;
+	WORDS w[80 + 7] __attribute__((aligned(64))), a, b, c, d, e, fa, fb, fc, fd, fe, differ;
 	uint32_t differs[LANES];
 	unsigned hits = 0;
 
@@ -31,7 +33,8 @@ TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned fi
 
 	transpose((uint32_t *)(w + 16), &survivors->column[first], LANES, SURVIVOR_W63, 16);
 	transpose((uint32_t *)(row + SURVIVOR_DCBA), &survivors->column[first], LANES, SURVIVOR_DCBA, SURVIVOR_WORDS - SURVIVOR_DCBA);
-	EXPAND(w);
+	EXPAND_UP(w);
+	WORDS next1 = W(48), next2 = W(49);
 #endif
 	const WORDS late = row[SURVIVOR_LATE];
 	const WORDS word64 = ROL(W(61) ^ W(56) ^ W(50) ^ W(48), 1); /* at once, not when the schedule gets to it */
@@ -68,14 +71,19 @@ TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned fi
 	BACKWARD(b, c, d, e, a, MAJORITY, W(57));
 	BACKWARD(c, d, e, a, b, MAJORITY, W(56));
 	BACKWARD(d, e, a, b, c, MAJORITY, W(55));
-	for (int t = 54; t >= 40; t -= 5)
+	for (int t = 54; t >= 40; t -= 5) {
+		SCHEDULE_DOWN(t - 7);
 		BACKWARD5(d, e, a, b, c, MAJORITY, &W(t));
+	}
 	for (int k = 0; k < 20; k += 5) { /* two chains side by side */
+		SCHEDULE_DOWN(32 - k);
 		BACKWARD5(d, e, a, b, c, PARITY20, &W(39 - k));
 		FORWARD5(fd, fe, fa, fb, fc, PARITY60, &W(60 + k));
 	}
-	for (int t = 19; t >= 0; t -= 5)
+	for (int t = 19; t >= 0; t -= 5) {
+		SCHEDULE_DOWN(t - 7); /* seven words too far in the end */
 		BACKWARD5(d, e, a, b, c, CHOICE, &W(t));
+	}
 
 	differ = (d + fd) ^ row[SURVIVOR_OUT_DCBA + 3];
 	differ |= (e + fe) ^ row[SURVIVOR_OUT_DCBA + 2];
@@ -92,6 +100,7 @@ TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned fi
 #undef W
 #undef WORDS
 #undef NOW
+#undef SCHEDULE_DOWN
 #undef LANES
 #undef TARGET
 #undef RECOMPRESS
