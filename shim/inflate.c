@@ -399,18 +399,20 @@ INLINE void copy_match(uint8_t *out, unsigned length, unsigned distance)
 	}
 }
 
-/* The body of a zlib stream: DEFLATE blocks up to the last one. Returns the first byte behind them; NULL: no success. */
-INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *const out_start,
-								   uint8_t *const out_end, size_t *made)
+/*
+ * The body of a zlib stream: DEFLATE blocks up to the last one. DYNAMIC is the room for a block's own tables. Returns the first byte behind
+ * the blocks; NULL: no success.
+ */
+INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *const out_start, uint8_t *const out_end, size_t *made,
+			     struct tables *dynamic)
 {
 	struct source source = { .end = in_end };
 	struct reader r = reader_at(&source, in);
-	struct tables dynamic;
 	uint8_t *out = out_start;
 	bool last;
 
 	do {
-		const struct tables *t = &dynamic;
+		const struct tables *t = dynamic;
 
 		if (!reader_check(&r, &source))
 			return NULL;
@@ -435,7 +437,7 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 				return NULL;
 			break;
 		case 2:
-			if (!dynamic_tables(&r, &source, &dynamic))
+			if (!dynamic_tables(&r, &source, dynamic))
 				return NULL;
 			break;
 		default:
@@ -530,15 +532,39 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 	return reader_position(&r, &source);
 }
 
-static const uint8_t *decode_generic(const uint8_t *in, const uint8_t *in_end, uint8_t *out, uint8_t *out_end, size_t *made)
+static const uint8_t *decode_generic(const uint8_t *in, const uint8_t *in_end, uint8_t *out, uint8_t *out_end, size_t *made,
+				     struct tables *dynamic)
 {
-	return decode(in, in_end, out, out_end, made);
+	return decode(in, in_end, out, out_end, made, dynamic);
 }
 
 __attribute__((target("bmi,bmi2"))) static const uint8_t *decode_bmi2(const uint8_t *in, const uint8_t *in_end, uint8_t *out,
-								       uint8_t *out_end, size_t *made)
+								       uint8_t *out_end, size_t *made, struct tables *dynamic)
 {
-	return decode(in, in_end, out, out_end, made);
+	return decode(in, in_end, out, out_end, made, dynamic);
+}
+
+/*
+ * Room for the tables of so many streams at once: too large for the smallest stacks of threads (PTHREAD_STACK_MIN, 16 KiB), and never
+ * allocated. What a thread holds while another one forks is lost to the child; where nothing is left, zlib answers.
+ */
+enum { POOL = 32 };
+static COLD_BSS struct tables pool[POOL];
+static _Atomic uint32_t lent; /* a bit for each of them */
+
+static struct tables *borrow(void)
+{
+	uint32_t now = atomic_load_explicit(&lent, memory_order_relaxed);
+
+	while (~now)
+		if (atomic_compare_exchange_weak_explicit(&lent, &now, now | (now + 1), memory_order_acquire, memory_order_relaxed))
+			return &pool[__builtin_ctz(~now)];
+	return NULL;
+}
+
+static void give_back(const struct tables *t)
+{
+	atomic_fetch_and_explicit(&lent, ~(UINT32_C(1) << (t - pool)), memory_order_release);
 }
 
 bool inflate_whole(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size, size_t *in_used, size_t *out_made, uint32_t *adler)
@@ -548,9 +574,13 @@ bool inflate_whole(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_s
 	/* Compression method 8, a window of 32 KiB at most, no preset dictionary, and the header's own check. */
 	if (in_size < 8 || (in[0] & 15) != 8 || in[0] >> 4 > 7 || in[1] & 32 || (in[0] << 8 | in[1]) % 31)
 		return false;
+	struct tables *dynamic = borrow();
+	if (!dynamic)
+		return false;
 	in += 2;
-	const uint8_t *next = cpu_features & CPU_AVX2 ? decode_bmi2(in, end, out, out + out_size, out_made)
-						      : decode_generic(in, end, out, out + out_size, out_made);
+	const uint8_t *next = cpu_features & CPU_AVX2 ? decode_bmi2(in, end, out, out + out_size, out_made, dynamic)
+						      : decode_generic(in, end, out, out + out_size, out_made, dynamic);
+	give_back(dynamic);
 	if (!next || end - next < 4)
 		return false;
 	uint32_t check = (uint32_t)next[0] << 24 | next[1] << 16 | next[2] << 8 | next[3];

@@ -91,8 +91,8 @@ TARGET unsigned RECOMPRESS(const struct sha1dc_survivors *survivors, unsigned fi
 	differ |= (b + fb) ^ row[SURVIVOR_OUT_DCBA];
 	differ |= (c + fc) ^ row[SURVIVOR_OUT_E];
 	memcpy(differs, &differ, sizeof(differs));
-	for (unsigned lane = 0; lane < LANES; lane++)
-		if (!differs[lane] && first + lane < survivors->n)
+	for (unsigned lane = 0; lane < LANES && first + lane < survivors->n; lane++)
+		if (!differs[lane])
 			hits |= 1u << (first + lane);
 	return hits;
 }

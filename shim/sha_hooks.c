@@ -508,37 +508,48 @@ EXPORT unsigned char *SHA512(const unsigned char *data, size_t size, unsigned ch
  * What may change what a fetch in the default context brings: passed on, and noted. All take at most four integers and pointers.
  * A name that this libcrypto does not have fails: some are younger than 1.1.1, and are there for who looks them up in the global scope.
  */
-#define CHANGES_FETCHES(name)                                                                       \
-	EXPORT long name(long a, long b, long c, long d);                                           \
-	EXPORT long name(long a, long b, long c, long d)                                            \
-	{                                                                                           \
-		long (*original)(long, long, long, long) = (void *)next_definition(#name, NULL);    \
-		long result = original ? original(a, b, c, d) : 0;                                  \
-                                                                                                    \
-		atomic_fetch_add(&changes, 1);                                                      \
-		return result;                                                                      \
-	}
+#define CHANGERS(X)                           \
+	X(CONF_modules_load)                  \
+	X(CONF_modules_load_file)             \
+	X(CONF_modules_load_file_ex)          \
+	X(EVP_default_properties_enable_fips) \
+	X(EVP_set_default_properties)         \
+	X(OSSL_LIB_CTX_load_config)           \
+	X(OSSL_LIB_CTX_set0_default)          \
+	X(OSSL_PROVIDER_load)                 \
+	X(OSSL_PROVIDER_load_ex)              \
+	X(OSSL_PROVIDER_try_load)             \
+	X(OSSL_PROVIDER_try_load_ex)          \
+	X(OSSL_PROVIDER_unload)
 
-CHANGES_FETCHES(CONF_modules_load)
-CHANGES_FETCHES(CONF_modules_load_file)
-CHANGES_FETCHES(CONF_modules_load_file_ex)
-CHANGES_FETCHES(EVP_default_properties_enable_fips)
-CHANGES_FETCHES(EVP_set_default_properties)
-CHANGES_FETCHES(OSSL_LIB_CTX_load_config)
-CHANGES_FETCHES(OSSL_PROVIDER_load)
-CHANGES_FETCHES(OSSL_PROVIDER_load_ex)
-CHANGES_FETCHES(OSSL_PROVIDER_try_load)
-CHANGES_FETCHES(OSSL_PROVIDER_try_load_ex)
-CHANGES_FETCHES(OSSL_PROVIDER_unload)
+#define ENUMERATE(name) CHANGER_##name,
+#define SPELL(name) #name,
+enum changer { CHANGERS(ENUMERATE) CHANGER_COUNT };
+static const char *const changers[CHANGER_COUNT] = { CHANGERS(SPELL) };
 
-EXPORT void *OSSL_LIB_CTX_set0_default(void *context)
+/* Their originals where libcrypto is there from the start; NULL: to be looked for at each call. */
+static void *changer_originals[CHANGER_COUNT];
+
+static long change(enum changer which, long a, long b, long c, long d)
 {
-	void *(*original)(void *) = next_definition("OSSL_LIB_CTX_set0_default", NULL);
+	void *found = changer_originals[which] ? changer_originals[which] : next_definition(changers[which], NULL);
+	long (*original)(long, long, long, long) = (long (*)(long, long, long, long))found;
+	long result;
 
-	atomic_store(&other_contexts, true);
+	if (which == CHANGER_OSSL_LIB_CTX_set0_default)
+		atomic_store(&other_contexts, true);
+	result = original ? original(a, b, c, d) : 0;
 	atomic_fetch_add(&changes, 1);
-	return original ? original(context) : NULL;
+	return result;
 }
+
+#define DEFINE(name)                                        \
+	EXPORT long name(long a, long b, long c, long d);   \
+	EXPORT long name(long a, long b, long c, long d)    \
+	{                                                   \
+		return change(CHANGER_##name, a, b, c, d);  \
+	}
+CHANGERS(DEFINE)
 
 /*
  * libcrypto's initialisation asks for OPENSSL_CONF with secure_getenv before it fetches an algorithm from a provider and copies its table.
@@ -579,6 +590,8 @@ void libcrypto_door_init(void)
 		return;
 	/* Now, not at the first call: that may be in a child of fork, where the loader's lock may be held by a thread that no longer exists. */
 	original_secure_getenv = next_definition("secure_getenv", NULL);
+	for (unsigned i = 0; i < CHANGER_COUNT; i++)
+		changer_originals[i] = next_definition(changers[i], NULL);
 	for (unsigned f = 0; f < FUNCTIONS; f++) {
 		struct object owner;
 		void *definition = next_definition(functions[f].name, &owner);
