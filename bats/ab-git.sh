@@ -12,7 +12,7 @@ git config --global gc.auto 0
 git config --global user.name A
 git config --global user.email a@example.org
 big=$BUILD/ab-256M
-[ -s "$big" ] || perl -e 'srand 7; my $s = pack "L*", map { int rand 2**32 } 1 .. 2**18; print $s x 256' >"$big"
+[ -s "$big" ] || perl -e 'srand 7; my $s = pack "L*", map { int rand 2**32 } 1 .. 2**18; print $s x 256' | dd of="$big" bs=8M iflag=fullblock status=none # large writes: large pages in the page cache
 
 ab fsck git -C "$repo" fsck --full
 ab fsck-sha256 git -C "$repo256" fsck --full
