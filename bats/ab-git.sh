@@ -20,7 +20,7 @@ ab hash-object-256M git hash-object "$big"
 ab hash-object-256M-sha256 git -C "$repo256" hash-object "$big"
 ab index-pack git index-pack --threads=1 -o "$AB_DIR/idx" "$(echo "$repo"/objects/pack/*.pack)"
 ab verify-pack git -C "$repo" verify-pack "$(echo "$repo"/objects/pack/*.idx)"
-ab cat-file-batch git -C "$repo" cat-file --batch --batch-all-objects
+AB_DOOR=inflate ab cat-file-batch git -C "$repo" cat-file --batch --batch-all-objects
 AB_DOOR='' ab log-p git -C "$repo" log -p main
 AB_DOOR='' ab archive git -C "$repo" archive main
 
