@@ -174,7 +174,7 @@ check-git-short: all
 
 # libFuzzer targets, each with what it tests compiled for it; from tests/corpus_NAME where that exists, keeps what it finds in $(BUILD).
 FUZZERS = inflate sha1dc sha memcmp settings elf
-FUZZ_SRC_inflate = shim/zlib_hooks.c shim/inflate.c shim/elf_objects.c shim/callers.c
+FUZZ_SRC_inflate = shim/zlib_hooks.c shim/deflate_hooks.c shim/inflate.c shim/elf_objects.c shim/callers.c
 FUZZ_SRC_sha1dc = shim/sha1dc.c shim/cpu.c shim/elf_objects.c $(BUILD)/sha1dc_kernels.S
 FUZZ_SRC_sha = shim/sha1.c shim/sha256.c shim/ni_kernels.S shim/cpu.c shim/elf_objects.c
 FUZZ_SRC_memcmp = $(BUILD)/fuzz/memcmp_kernels.o shim/cpu.c shim/elf_objects.c

@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 						   .p_vaddr = number(&at, end) * (kind & 4 ? 0x100000001 : 1),
 						   .p_memsz = kind & 8 ? -number(&at, end) : number(&at, end) };
 	}
-	objects[1].base = (uintptr_t)own_anchor;
+	objects[1].base = (uintptr_t)visit;
 	objects[1].phdr[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0, .p_memsz = 1 };
 	objects[1].phnum = 1;
 
