@@ -48,7 +48,7 @@ void *object_symbol(const struct object *, const char *name);
 
 /*
  * The definition of NAME after this library's own in search order, what dlsym(RTLD_NEXT, NAME) would find, and the object that has it
- * (OWNER may be NULL). NULL: none is loaded. An IFUNC is resolved through dlsym. Safe before the constructor has run.
+ * (OWNER may be NULL). NULL: none is loaded. An IFUNC gives what its resolver returns. Safe before the constructor has run.
  */
 void *next_definition(const char *name, struct object *owner);
 
