@@ -424,9 +424,12 @@ beside() {
 	assert_served inflate 500000
 }
 
-@test "fork while other threads hold the loader's lock" {
+@test "fork while other threads hold the loader's lock, and begin streams" {
 	same "$TESTS/client_threads" fork
 	assert_equal "$status" 0
+	FASTSHA=+deflate same "$TESTS/client_threads" fork
+	assert_equal "$status" 0
+	assert_served deflate
 }
 
 @test "vfork, exec and posix_spawn" {

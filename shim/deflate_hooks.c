@@ -1,7 +1,6 @@
 /* deflate_hooks.c - the opt-in door to zlib's deflate: whole buffers compressed by libdeflate, to other bytes of the same content */
 #include <errno.h>
 #include <libdeflate.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -19,14 +18,12 @@
  * the last piece has left, zlib is made to end its stream too, into the void: later calls
  * then find an ended one.
  */
-enum { HEAD_MAX = 128, SCRATCH = 1024, BUCKETS = 64, LEVELS = 10 };
+enum { HEAD_MAX = 128, SCRATCH = 1024, BUCKETS = 64, SLOTS = 8, LEVELS = 10 };
 
 /* Z_FINISH in one call needs a little more room than the data where that does not compress. */
 #define ROOM(size) ((size) + ((size) >> 10) + 32)
 
 struct job {
-	struct job *next;
-	void *state; /* zlib's, which names the stream */
 	int level;
 	bool lost;         /* zlib has it */
 	size_t head_size;
@@ -37,8 +34,14 @@ struct job {
 };
 
 static bool deflate_open;
-static COLD_BSS struct job *jobs[BUCKETS];
-static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Streams are known by the address of zlib's state for them. A row of states, a cache line, holds those with the same hash; where it is
+ * full, zlib does the work. Rows need no lock, which a thread could hold while another one forks: a slot is taken in one step, and until it
+ * is given back only the stream's owner finds it.
+ */
+static COLD_BSS _Alignas(64) _Atomic(void *) states[BUCKETS * SLOTS];
+static COLD_BSS struct job jobs[BUCKETS * SLOTS]; /* in the same order */
 
 /* One compressor (up to a megabyte) for each level is kept for whoever comes next. */
 static struct libdeflate_compressor *_Atomic idle[LEVELS];
@@ -74,21 +77,22 @@ static void *original(enum function f, const void *caller)
 
 /* ---- Jobs --------------------------------------------------------------------------------------------- */
 
-static struct job **bucket(const void *state)
+static unsigned row(const void *state)
 {
-	return &jobs[((uintptr_t)state >> 4) * 0x9e3779b97f4a7c15 >> 58];
+	return (((uintptr_t)state >> 4) * 0x9e3779b97f4a7c15 >> 58) * SLOTS;
+}
+
+static struct job *job_of(const void *state)
+{
+	for (unsigned i = row(state), end = i + SLOTS; i < end; i++)
+		if (atomic_load_explicit(&states[i], memory_order_relaxed) == state)
+			return &jobs[i];
+	return NULL;
 }
 
 static struct job *job_find(z_streamp strm)
 {
-	if (!deflate_open || !strm || !strm->state)
-		return NULL;
-	pthread_mutex_lock(&jobs_lock);
-	struct job *j = *bucket(strm->state);
-	while (j && j->state != strm->state)
-		j = j->next;
-	pthread_mutex_unlock(&jobs_lock);
-	return j;
+	return deflate_open && strm && strm->state ? job_of(strm->state) : NULL;
 }
 
 static void job_drop_output(struct job *j)
@@ -97,40 +101,29 @@ static void job_drop_output(struct job *j)
 	j->out = NULL;
 }
 
-static void job_end(void *state)
+static void job_end(const void *state)
 {
-	pthread_mutex_lock(&jobs_lock);
-	for (struct job **at = bucket(state); *at; at = &(*at)->next)
-		if ((*at)->state == state) {
-			struct job *j = *at;
-			*at = j->next;
-			job_drop_output(j);
-			free(j);
-			break;
-		}
-	pthread_mutex_unlock(&jobs_lock);
+	struct job *j = job_of(state);
+
+	if (j) {
+		job_drop_output(j);
+		atomic_store_explicit(&states[j - jobs], NULL, memory_order_release);
+	}
 }
 
-/* A job for the stream, COPY of another's where not NULL. No memory: zlib does the work. */
-static struct job *job_begin(z_streamp strm, int level, const struct job *copy)
+/* A job like COPY for the stream, in place of what it had. NULL: no room. */
+static struct job *job_begin(z_streamp strm, const struct job *copy)
 {
-	int saved_errno = errno;
-	struct job *j = calloc(1, sizeof(*j));
-
 	job_end(strm->state);
-	if (j) {
-		if (copy)
-			*j = *copy;
-		j->out = NULL;
-		j->state = strm->state;
-		j->level = copy ? copy->level : level;
-		pthread_mutex_lock(&jobs_lock);
-		j->next = *bucket(strm->state);
-		*bucket(strm->state) = j;
-		pthread_mutex_unlock(&jobs_lock);
+	for (unsigned i = row(strm->state), end = i + SLOTS; i < end; i++) {
+		void *nobody = NULL;
+		if (atomic_compare_exchange_strong_explicit(&states[i], &nobody, strm->state, memory_order_acquire, memory_order_relaxed)) {
+			jobs[i] = *copy;
+			jobs[i].out = NULL;
+			return &jobs[i];
+		}
 	}
-	errno = saved_errno;
-	return j;
+	return NULL;
 }
 
 static void job_restart(z_streamp strm)
@@ -262,7 +255,7 @@ EXPORT int deflateInit_(z_streamp strm, int level, const char *version, int stre
 	if (deflate_open && result == Z_OK && originals[INIT]) {
 		job_end(strm->state);
 		if (level)
-			job_begin(strm, job_level(level), NULL);
+			job_begin(strm, &(struct job){ .level = job_level(level) });
 	}
 	return result;
 }
@@ -275,7 +268,7 @@ EXPORT int deflateInit2_(z_streamp strm, int level, int method, int window_bits,
 	if (deflate_open && result == Z_OK && originals[INIT2]) {
 		job_end(strm->state);
 		if (level && window_bits == MAX_WBITS && strategy == Z_DEFAULT_STRATEGY)
-			job_begin(strm, job_level(level), NULL);
+			job_begin(strm, &(struct job){ .level = job_level(level) });
 	}
 	return result;
 }
@@ -324,8 +317,10 @@ EXPORT int deflateCopy(z_streamp to, z_streamp from)
 	int result = CALL(COPY, (z_streamp, z_streamp), to, from);
 	struct job *j = result == Z_OK ? job_find(from) : NULL;
 
+	if (deflate_open && result == Z_OK)
+		job_end(to->state);
 	if (j && j->out) {
-		struct job *copy = job_begin(to, j->level, j);
+		struct job *copy = job_begin(to, j);
 		if (copy)
 			copy->out = malloc(j->out_size);
 		if (!copy || !copy->out) {

@@ -2,7 +2,7 @@
  * client_threads.c - a program linked with libcrypto and zlib hashes, decompresses and compares in threads and children
  *
  * client_threads stacks SIZE   in 1,000 threads at once, with stacks of SIZE bytes
- * client_threads fork          in 200 children of fork, while two threads keep the loader's lock busy
+ * client_threads fork          in 200 children of fork, while threads keep the loader's lock busy, and begin and end deflate's streams
  * client_threads vfork         in children of vfork, that then run another program, and by posix_spawn
  * client_threads signal        in signal handlers that interrupt the same
  * It prints digests: a program that was served otherwise prints others.
@@ -100,13 +100,30 @@ static void *lock_loader(void *unused)
 	return NULL;
 }
 
+static void *begin_streams(void *unused)
+{
+	for (z_stream z = { 0 }; deflateInit(&z, 1) == Z_OK;)
+		deflateEnd(&z);
+	return unused;
+}
+
+/* Compressed and back: other compressors give other bytes. */
+static int deflated(void)
+{
+	static unsigned char there[2 * SIZE], back[SIZE];
+	uLongf there_size = sizeof there, back_size = sizeof back;
+
+	return compress(there, &there_size, plain, SIZE) == Z_OK && uncompress(back, &back_size, there, there_size) == Z_OK &&
+	       !memcmp(back, plain, SIZE);
+}
+
 static int forks(void)
 {
 	pthread_t t;
 	int hung = 0;
 
-	for (int i = 0; i < 2; i++)
-		if (pthread_create(&t, NULL, lock_loader, NULL) != 0)
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&t, NULL, i ? lock_loader : begin_streams, NULL) != 0)
 			return 2;
 	for (int i = 0; i < CHILDREN && hung < 3; i++) {
 		int status;
@@ -117,7 +134,7 @@ static int forks(void)
 			/* EVP initialises libcrypto, for the first time, here. */
 			if (!EVP_Digest(plain, SIZE, packed, NULL, EVP_sha256(), NULL))
 				_exit(1);
-			_exit(work(NULL) == 0);
+			_exit(work(NULL) == 0 || !deflated());
 		}
 		waitpid(pid, &status, 0);
 		hung += status != 0;
