@@ -236,12 +236,7 @@ coverage:
 bench:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
 	@$(MAKE) --no-print-directory tests
-	@$(MAKE) --no-print-directory $(BUILD)/bench/startup
 	@for script in bats/ab-*.sh; do BUILD=$(BUILD) $$script || exit 1; done
-
-$(BUILD)/bench/startup: bench/startup.c
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) $(LDFLAGS) -o $@ $<
 
 # bench/sha1dc compares with the reference implementation, out of git's source package.
 $(BUILD)/reference/reference.o: bench/fetch-sha1dc.sh

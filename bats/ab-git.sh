@@ -11,8 +11,7 @@ git config --global pack.threads 1
 git config --global gc.auto 0
 git config --global user.name A
 git config --global user.email a@example.org
-big=$BUILD/ab-256M
-[ -s "$big" ] || perl -e 'srand 7; my $s = pack "L*", map { int rand 2**32 } 1 .. 2**18; print $s x 256' | dd of="$big" bs=8M iflag=fullblock status=none # large writes: large pages in the page cache
+big=$(ab_big)
 
 ab fsck git -C "$repo" fsck --full
 ab fsck-sha256 git -C "$repo256" fsck --full
@@ -27,12 +26,7 @@ AB_DOOR='' ab archive git -C "$repo" archive main
 if ab_wanted add || ab_wanted clone; then
 	mkdir "$AB_DIR/tree"
 	git -C "$repo" archive main | tar -x -C "$AB_DIR/tree"
-	# shellcheck disable=SC2317 # ab_run calls it
-	ab_prepare() {
-		rm -rf "$AB_DIR/tree/.git" "$AB_DIR/clone"
-		git init -q "$AB_DIR/tree"
-	}
+	AB_OPTIONS=(--prepare "rm -rf '$AB_DIR/tree/.git' '$AB_DIR/clone'; git init -q '$AB_DIR/tree'")
 	ab add git -C "$AB_DIR/tree" add -A
 	ab clone git clone -q --no-local --bare "$repo" "$AB_DIR/clone"
-	unset -f ab_prepare
 fi

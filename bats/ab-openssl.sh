@@ -5,8 +5,7 @@
 ab_begin "$@"
 
 export AB_DOOR=libcrypto
-big=$BUILD/ab-256M
-[ -s "$big" ] || perl -e 'srand 7; my $s = pack "L*", map { int rand 2**32 } 1 .. 2**18; print $s x 256' | dd of="$big" bs=8M iflag=fullblock status=none # large writes: large pages in the page cache
+big=$(ab_big)
 small=$AB_DIR/small
 head -c 1000 "$big" >"$small"
 

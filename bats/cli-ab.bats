@@ -163,6 +163,53 @@ json() {
 	assert_output --partial '0 B on standard output; exit code 0'
 }
 
+@test "ab --against: the other side has another library instead" {
+	echo '#!/bin/sh
+	echo "$LD_PRELOAD" >>log
+	/bin/true' >look
+	chmod +x look
+	run -0 ab -n 1 --against "$BUILD/tests/preload_empty.so" ./look
+	assert_output --partial "without: with $BUILD/tests/preload_empty.so instead"
+	run -0 sort -u log
+	assert_output "$(printf '%s\n' "$BUILD/libfastsha.so" "$BUILD/tests/preload_empty.so")"
+
+	run -2 ab --against nonesuch.so true
+	assert_output 'fastsha ab: --against: nonesuch.so cannot be loaded: No such file or directory'
+	run -2 ab --against zeros true
+	assert_output 'fastsha ab: --against: zeros cannot be loaded: not an ELF file'
+}
+
+@test "ab --input: standard input of every run; /dev/null without" {
+	run -0 --separate-stderr ab -n 2 --input zeros git hash-object --stdin
+	assert_line --regexp '^git +on +sha1dc_.* 293 KiB$'
+	run -0 --separate-stderr ab -n 1 git hash-object --stdin
+	assert_line --regexp '^git +on +sha1dc_.* [0-9]+ B$'
+	run -2 ab --input nonesuch true
+	assert_output 'fastsha ab: --input: cannot read nonesuch: No such file or directory'
+}
+
+@test "ab --brief: a line with times, ratio, interval and doors; one for each value of a sweep" {
+	local row=' +[0-9.]+ [mu]?s +[0-9.]+ [mu]?s +[0-9.]+   [0-9.]+ to [0-9.]+   '
+	run -0 --separate-stderr ab --brief -n 2 git hash-object zeros
+	assert_output --regexp "^${row}git 293 KiB(, [a-z]+ [0-9.]+ [KM]?i?B)*\$"
+	[[ $stderr == *'2 pairs are too few'* ]]
+	cp zeros z1
+	cp zeros z2
+	run -0 --separate-stderr ab --brief -n 1 --sweep n=1,2 git hash-object 'z{n}'
+	[ ${#lines[@]} = 2 ]
+	assert_line --index 0 --regexp "^ +1${row}git 293 KiB"
+	assert_line --index 1 --regexp "^ +2${row}git 293 KiB"
+}
+
+@test "ab: by how much a run takes longer with the library, with its interval and sign" {
+	# Half a second longer with it.
+	differs : 'sleep 0.5'
+	run -0 --separate-stderr ab -n 3 --json out.json ./differs
+	assert_line --regexp '^  difference +\+[45][0-9.]+ ms +\+[0-9.]+ ms to \+[0-9.]+ ms$'
+	run -0 json out.json '0.4 < d["fastsha"][0]["difference"] < 0.7'
+	assert_output True
+}
+
 @test "ab: exit codes and signals that differ" {
 	differs 'exit 1' 'exit 2'
 	run -3 ab ./differs

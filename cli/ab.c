@@ -21,16 +21,20 @@ static const char help[] =
 	"Runs COMMAND without and with the library alternately, in random order within each\n"
 	"pair, after checking that both print the same, byte for byte, and end alike. A\n"
 	"COMMAND that is one argument with spaces or other special characters goes to sh -c.\n"
-	"Its standard input is /dev/null.\n"
+	"Its standard input is /dev/null, unless --input names a file.\n"
 	"\n"
 	"  -n, --runs RUNS     so many pairs (30)\n"
 	"      --time SECONDS  stop after so many seconds (but not before 5 pairs)\n"
 	"      --warmup N      so many pairs first that do not count (0)\n"
 	"      --prepare CMD   run this (sh -c) before each run, outside the measurement\n"
 	"      --only DOORS    open only these, as `fastsha run`; none: what loading costs\n"
+	"      --against LIB   the other side preloads this library instead of none: an empty\n"
+	"                      one, to see the doors without the loading; another version\n"
+	"      --input FILE    what COMMAND reads on standard input\n"
 	"      --ignore-stderr compare standard output and the exit code only\n"
 	"      --sweep 'NAME=VALUE,VALUE...'\n"
 	"                      once for each value, put for {NAME} in COMMAND and --prepare\n"
+	"      --brief         one line: both times, the ratio with its interval, doors, bytes\n"
 	"      --json FILE     results in the form of hyperfine's --export-json\n"
 	"      --plot FILE     a picture of both distributions and of the ratio: .svg, .png\n"
 	"      --dark          ... for a dark background\n"
@@ -55,11 +59,11 @@ static const char *const side_name[SIDES] = { "without", "with" };
 static struct {
 	long runs, warmup;
 	double seconds; /* 0: no limit */
-	const char *prepare, *only, *json, *plot, *library;
-	bool ignore_stderr, dark, system_wide;
+	const char *prepare, *only, *against, *input, *json, *plot, *library;
+	bool ignore_stderr, brief, dark, system_wide;
 	char *sweep_name, **sweep_values;
 	size_t sweep_count;
-} opt = { .runs = 30 };
+} opt = { .runs = 30, .input = "/dev/null" };
 
 static char *temporary;
 
@@ -173,7 +177,7 @@ struct series {
 	double *probe;                   /* adds per cycle before each run */
 	double shared;                   /* part of the runs that began on a shared core */
 	double *wall[SIDES];
-	struct interval ratio, user_ratio;
+	struct interval ratio, user_ratio, difference; /* the last: seconds by which a run takes longer with the library */
 };
 
 /* TEXT with every {NAME} of the sweep replaced; allocated. FOUND is set where there was one. */
@@ -260,10 +264,10 @@ static void series_init(struct series *s, char **argv, const char *value)
 
 	/* Both environments have the same size: where the stack starts can change a time by some percent. */
 	s->environment[WITH] = make_environment(opt.library, opt.only, "", 0);
-	s->environment[WITHOUT] = make_environment(NULL, opt.system_wide ? "off" : NULL, "", 0);
+	s->environment[WITHOUT] = make_environment(opt.against, opt.system_wide ? "off" : NULL, "", 0);
 	pad = environment_size(s->environment[WITH]) - environment_size(s->environment[WITHOUT]);
 	if (pad > sizeof(char *) && pad < 1 << 20)
-		s->environment[WITHOUT] = make_environment(NULL, opt.system_wide ? "off" : NULL, "", pad - sizeof(char *) - 1);
+		s->environment[WITHOUT] = make_environment(opt.against, opt.system_wide ? "off" : NULL, "", pad - sizeof(char *) - 1);
 	s->reference = new_output();
 	s->output = new_output();
 	for (int side = 0; side < SIDES; side++) {
@@ -282,7 +286,7 @@ static void run_prepare(struct series *s)
 
 	if (!s->prepare || interrupted)
 		return;
-	error = run_once(argv, s->environment[WITHOUT], o, 0, &run);
+	error = run_once(argv, s->environment[WITHOUT], "/dev/null", o, 0, &run);
 	if (error)
 		die(EXIT_TROUBLE, "--prepare: /bin/sh: %s", strerror(error));
 	if (run.status != 0 && !interrupted) {
@@ -303,7 +307,7 @@ static bool run_side(struct series *s, char **environment, struct output output,
 	run_prepare(s);
 	if (interrupted)
 		return false;
-	error = run_once(s->argv, environment, output, 0, run);
+	error = run_once(s->argv, environment, opt.input, output, 0, run);
 	if (error)
 		die(EXIT_TROUBLE, "%s: %s", s->argv[0], strerror(error));
 	return !interrupted;
@@ -412,15 +416,18 @@ static void progress_end(void)
 static void summarize(struct series *s)
 {
 	double *ratios = xcalloc(s->pairs, sizeof *ratios), *users = xcalloc(s->pairs, sizeof *users), *sorted;
+	double *differences = xcalloc(s->pairs, sizeof *differences);
 	size_t n = 2 * s->pairs, shared = 0;
 	bool user = true;
 
 	for (size_t i = 0; i < s->pairs; i++) {
 		ratios[i] = s->wall[WITHOUT][i] / s->wall[WITH][i];
+		differences[i] = s->wall[WITH][i] - s->wall[WITHOUT][i];
 		user = user && s->runs[WITHOUT][i].user > 0 && s->runs[WITH][i].user > 0;
 		users[i] = user ? s->runs[WITHOUT][i].user / s->runs[WITH][i].user : 0;
 	}
 	s->ratio = bootstrap_median(ratios, s->pairs, 20130617);
+	s->difference = bootstrap_median(differences, s->pairs, 20130617);
 	if (user)
 		s->user_ratio = bootstrap_median(users, s->pairs, 20130617);
 	sorted = xcalloc(n, sizeof *sorted);
@@ -430,6 +437,7 @@ static void summarize(struct series *s)
 		shared += sorted[i] < 0.9 * quantile(sorted, n, 0.9);
 	s->shared = (double)shared / (double)n;
 	free(sorted);
+	free(differences);
 	free(ratios);
 	free(users);
 }
@@ -570,6 +578,8 @@ static void print_head(const struct series *s)
 	struct colours c = colours_of(stdout);
 
 	printf("%s%s%s\n", c.bold, s->text, c.off);
+	if (opt.against)
+		printf("without: with %s instead\n", opt.against);
 	printf("%zu pairs in random order; both sides print the same, %s on standard output%s%s; %s\n\n", s->pairs,
 	       human_bytes((double)size_of(s->reference.fd[0])), opt.ignore_stderr ? "" : ", ",
 	       opt.ignore_stderr ? "" : format_string("%s on standard error", human_bytes((double)size_of(s->reference.fd[1]))),
@@ -589,6 +599,34 @@ static const char *middle_half(const struct series *s, int side)
 	return format_string("%s to %s", human_time(side_quantile(s, side, WALL, 0.25)), human_time(side_quantile(s, side, WALL, 0.75)));
 }
 
+/* "+90 us": allocated. */
+static const char *signed_time(double seconds)
+{
+	return format_string("%s%s", seconds < 0 ? "-" : "+", human_time(seconds < 0 ? -seconds : seconds));
+}
+
+/* A line for scripts that make a table of many commands. */
+static void print_brief(const struct series *s)
+{
+	const char *separator = "";
+
+	if (s->value)
+		printf("%12s ", s->value);
+	printf("%10s %10s %8.3f   %.3f to %.3f   ", human_time(side_quantile(s, WITHOUT, WALL, 0.5)),
+	       human_time(side_quantile(s, WITH, WALL, 0.5)), s->ratio.median, s->ratio.low, s->ratio.high);
+	for (size_t i = 0; i < s->usage.doors; i++) {
+		const struct door_usage *d = &s->usage.door[i];
+
+		if (!d->bytes)
+			continue;
+		printf("%s%s %s", separator, d->name, human_bytes((double)d->bytes));
+		separator = ", ";
+	}
+	putchar('\n');
+	fflush(stdout);
+	print_warnings(s);
+}
+
 static void print_series(const struct series *s)
 {
 	struct colours c = colours_of(stdout);
@@ -597,6 +635,8 @@ static void print_series(const struct series *s)
 	printf("%s  %-12s %19s %19s %9s   %s%s\n", c.bold, "median", side_name[WITHOUT], side_name[WITH], "ratio", "95 % interval", c.off);
 	print_row(s, "wall", WALL, human_time, &s->ratio);
 	printf("  %s%-12s %19s %19s%s\n", c.dim, "middle half", middle_half(s, WITHOUT), middle_half(s, WITH), c.off);
+	printf("  %-12s %19s %19s %9s   %s to %s\n", "difference", "", signed_time(s->difference.median), "", signed_time(s->difference.low),
+	       signed_time(s->difference.high));
 	print_row(s, "user", USER, human_time, &s->user_ratio);
 	print_row(s, "system", SYSTEM, human_time, NULL);
 	print_row(s, "peak memory", MEMORY, human_bytes, NULL);
@@ -634,11 +674,12 @@ static void print_sweep(const struct series *series, size_t n, const char *text)
 
 /* ---- hyperfine's JSON ------------------------------------------------------------------------------------------------ */
 
-static void json_numbers(FILE *f, const char *name, const double *v, size_t n)
+/* With a fixed number of decimals: a time of 0 is a number with a fraction for hyperfine's readers as well. */
+static void json_numbers(FILE *f, const char *name, const double *v, size_t n, int decimals)
 {
 	fprintf(f, "      \"%s\": [", name);
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "%s%.9g", i ? ", " : "", v[i]);
+		fprintf(f, "%s%.*f", i ? ", " : "", decimals, v[i]);
 	fputs("]", f);
 }
 
@@ -652,13 +693,13 @@ static void json_result(FILE *f, const struct series *s, int side)
 
 	fputs("    {\n      \"command\": ", f);
 	print_json_string(f, command);
-	fprintf(f, ",\n      \"mean\": %.9g,\n      \"stddev\": %.9g,\n      \"median\": %.9g,\n", mean(wall, s->pairs),
+	fprintf(f, ",\n      \"mean\": %.9f,\n      \"stddev\": %.9f,\n      \"median\": %.9f,\n", mean(wall, s->pairs),
 		standard_deviation(wall, s->pairs), median_of(wall, s->pairs));
-	fprintf(f, "      \"user\": %.9g,\n      \"system\": %.9g,\n", mean(user, s->pairs), mean(sys, s->pairs));
-	fprintf(f, "      \"min\": %.9g,\n      \"max\": %.9g,\n", side_quantile(s, side, WALL, 0), side_quantile(s, side, WALL, 1));
-	json_numbers(f, "times", wall, s->pairs);
+	fprintf(f, "      \"user\": %.9f,\n      \"system\": %.9f,\n", mean(user, s->pairs), mean(sys, s->pairs));
+	fprintf(f, "      \"min\": %.9f,\n      \"max\": %.9f,\n", side_quantile(s, side, WALL, 0), side_quantile(s, side, WALL, 1));
+	json_numbers(f, "times", wall, s->pairs, 9);
 	fputs(",\n", f);
-	json_numbers(f, "memory_usage_byte", memory, s->pairs);
+	json_numbers(f, "memory_usage_byte", memory, s->pairs, 0);
 	fputs(",\n      \"exit_codes\": [", f);
 	for (size_t i = 0; i < s->pairs; i++)
 		fprintf(f, "%s%d", i ? ", " : "", WEXITSTATUS(s->runs[side][i].status));
@@ -701,8 +742,9 @@ static bool write_json(const struct series *series, size_t n)
 			print_json_string(f, s->value);
 		else
 			fputs("null", f);
-		fprintf(f, ", \"pairs\": %zu, \"ratio\": %.6g, \"low\": %.6g, \"high\": %.6g, \"others_busy\": %.3g, \"shared_core\": %.3g, \"report\": ",
-			s->pairs, s->ratio.median, s->ratio.low, s->ratio.high, s->others > 0 ? s->others : 0, s->shared);
+		fprintf(f, ", \"pairs\": %zu, \"ratio\": %.6g, \"low\": %.6g, \"high\": %.6g, ", s->pairs, s->ratio.median, s->ratio.low, s->ratio.high);
+		fprintf(f, "\"difference\": %.6g, \"others_busy\": %.3g, \"shared_core\": %.3g, \"report\": ", s->difference.median,
+			s->others > 0 ? s->others : 0, s->shared);
 		usage_print_json(f, &s->usage);
 		fputs("}", f);
 	}
@@ -864,21 +906,25 @@ static void parse_sweep(char *text)
 
 static char **parse_options(int argc, char **argv)
 {
-	enum { TIME = 256, WARMUP, PREPARE, ONLY, IGNORE_STDERR, SWEEP, JSON, PLOT, DARK };
+	enum { TIME = 256, WARMUP, PREPARE, ONLY, AGAINST, INPUT, IGNORE_STDERR, SWEEP, BRIEF, JSON, PLOT, DARK };
 	static const struct option options[] = {
 		{ "runs", required_argument, NULL, 'n' },
 		{ "time", required_argument, NULL, TIME },
 		{ "warmup", required_argument, NULL, WARMUP },
 		{ "prepare", required_argument, NULL, PREPARE },
 		{ "only", required_argument, NULL, ONLY },
+		{ "against", required_argument, NULL, AGAINST },
+		{ "input", required_argument, NULL, INPUT },
 		{ "ignore-stderr", no_argument, NULL, IGNORE_STDERR },
 		{ "sweep", required_argument, NULL, SWEEP },
+		{ "brief", no_argument, NULL, BRIEF },
 		{ "json", required_argument, NULL, JSON },
 		{ "plot", required_argument, NULL, PLOT },
 		{ "dark", no_argument, NULL, DARK },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
+	const char *problem;
 	bool runs = false;
 	char *end;
 	int c;
@@ -903,11 +949,24 @@ static char **parse_options(int argc, char **argv)
 		case ONLY:
 			check_doors(EXIT_USAGE, opt.only = optarg);
 			break;
+		case AGAINST:
+			opt.against = realpath(optarg, NULL);
+			problem = opt.against ? library_problem(opt.against) : strerror(errno);
+			if (problem)
+				die(EXIT_USAGE, "--against: %s cannot be loaded: %s", optarg, problem);
+			break;
+		case INPUT:
+			if (access(opt.input = optarg, R_OK) != 0)
+				die(EXIT_USAGE, "--input: cannot read %s: %s", optarg, strerror(errno));
+			break;
 		case IGNORE_STDERR:
 			opt.ignore_stderr = true;
 			break;
 		case SWEEP:
 			parse_sweep(optarg);
+			break;
+		case BRIEF:
+			opt.brief = true;
 			break;
 		case JSON:
 			check_writable("--json", opt.json = optarg);
@@ -974,7 +1033,10 @@ int ab_main(int argc, char **argv)
 	if (interrupted)
 		warn("interrupted%s", done ? "; the results so far:" : " before the first pair was done");
 	if (done) {
-		if (opt.sweep_count)
+		if (opt.brief)
+			for (size_t i = 0; i < done; i++)
+				print_brief(&series[i]);
+		else if (opt.sweep_count)
 			print_sweep(series, done, command[1] ? text : command[0]);
 		else
 			print_series(&series[0]);

@@ -100,7 +100,7 @@ static bool run(char **argv, char **environment)
 {
 	struct run r;
 
-	if (interrupted || run_once(argv, environment, output, 2, &r) != 0 || interrupted)
+	if (interrupted || run_once(argv, environment, "/dev/null", output, 2, &r) != 0 || interrupted)
 		return false;
 	return WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0;
 }
@@ -274,7 +274,7 @@ static void measure_git(const char *git, const char *library)
 			char *argv[] = { (char *)git, "hash-object", "--no-filters", file[k / 2], NULL };
 			struct run r;
 
-			ok = run_once(argv, environment[k % 2], output, 2, &r) == 0 && r.status == 0 && !interrupted;
+			ok = run_once(argv, environment[k % 2], "/dev/null", output, 2, &r) == 0 && r.status == 0 && !interrupted;
 			if (ok && r.user + r.system < best[k / 2][k % 2])
 				best[k / 2][k % 2] = r.user + r.system;
 		}

@@ -87,7 +87,7 @@ static void end_group(pid_t pid, int *status, struct rusage *usage)
 		;
 }
 
-int run_once(char **argv, char **environment, struct output output, unsigned seconds, struct run *result)
+int run_once(char **argv, char **environment, const char *input, struct output output, unsigned seconds, struct run *result)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -102,7 +102,7 @@ int run_once(char **argv, char **environment, struct output output, unsigned sec
 		lseek(output.fd[i], 0, SEEK_SET);
 	}
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, input, O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, output.fd[0], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&files, output.fd[1], STDERR_FILENO);
 	/* No interrupt between the start of the child and our knowing it. */

@@ -27,11 +27,11 @@ extern volatile sig_atomic_t interrupted;
 void catch_interrupts(void);
 
 /*
- * Runs ARGV (the program's file is ARGV[0]) in a process group of its own with /dev/null as standard input, and waits for it. After SECONDS
- * (0: no limit) it is killed. When interrupted, its group is ended first. Returns 0, or the errno for which it could not be started.
+ * Runs ARGV (the program's file is ARGV[0]) in a process group of its own with the file INPUT as standard input, and waits for it. After
+ * SECONDS (0: no limit) it is killed. When interrupted, its group is ended first. Returns 0, or the errno for which it could not be started.
  * OUTPUT is emptied first.
  */
-int run_once(char **argv, char **environment, struct output output, unsigned seconds, struct run *result);
+int run_once(char **argv, char **environment, const char *input, struct output output, unsigned seconds, struct run *result);
 
 /* "exit code 1", "killed by signal 9 (Killed)"; allocated. */
 char *describe_status(int status);
