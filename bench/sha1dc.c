@@ -78,11 +78,13 @@ static void update(struct sha1dc_ctx *ctx, const unsigned char *data, size_t n)
 	reference_update(ctx, (const char *)data, n);
 }
 
+static unsigned real; /* the processor's own features */
+
 static void hash_ours(void *features)
 {
 	struct sha1dc_ctx ctx;
 
-	cpu_features = *(const unsigned *)features;
+	cpu_features = (real & CPU_TRAITS) | *(const unsigned *)features;
 	for (size_t k = 0; k < messages; k++) {
 		const unsigned char *message = next_message();
 
@@ -138,7 +140,6 @@ int main(int argc, char **argv)
 	struct contender usable[sizeof(contenders) / sizeof(*contenders)];
 	uint64_t x = 88172645463325252;
 	size_t n = 0;
-	unsigned real;
 
 	cpu_init(NULL);
 	real = cpu_features;

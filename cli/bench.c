@@ -316,7 +316,7 @@ static void choose_rows(const char *names)
 
 		if (!row->hash || !wanted(row, names) || (cpu_features & row->needs) != row->needs)
 			continue;
-		*r = (struct result){ .row = row, .features = row->needs ? cpu_features & (row->needs | CPU_NO_ZMM | CPU_SLOW_SHA1MSG) : cpu_features };
+		*r = (struct result){ .row = row, .features = row->needs ? cpu_features & (row->needs | CPU_TRAITS) : cpu_features };
 		if (row->needs) {
 			unsigned saved = cpu_features;
 

@@ -215,6 +215,8 @@ static const struct kernel {
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
 	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
+	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, RUN, 1, 0,
+	  8, sha1dc_recompress_avx2, NULL },
 	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0,
 	  8, sha1dc_recompress_avx2, NULL },
 	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0,
