@@ -10,7 +10,6 @@ _Static_assert(offsetof(struct sha1dc_ctx, callback) == 112, "the reference's la
 _Static_assert(offsetof(struct sha1dc_ctx, original.m1) == 160, "the reference's layout");
 _Static_assert(offsetof(struct sha1dc_ctx, original.states) == 800, "the reference's layout");
 _Static_assert(sizeof(struct sha1dc_ctx) == 2400, "the reference's layout");
-_Static_assert(offsetof(struct sha1dc_ctx, scratch.pending) + 1024 + 8 * 64 <= 2400, "kernels that read 8 blocks stay in the context");
 
 /* ---- Recompression --------------------------------------------------------------------------------------------- */
 
@@ -205,25 +204,23 @@ typedef uint32_t words16 __attribute__((vector_size(64)));
 static const struct kernel {
 	const char *name;
 	unsigned needs; /* CPU_*: all of these */
-	sha1dc_kernel_fn *hash;
-	unsigned run, unit; /* blocks it takes at most, and reads at least */
-	unsigned shortest;  /* bytes of a message from which on it beats the reference */
-	unsigned lanes;     /* of recompress */
+	sha1dc_kernel_fn *hash, *hash8; /* 8: of multiples of eight blocks, where that is faster */
+	unsigned lanes; /* of recompress */
 	sha1dc_recompress_fn *recompress, *recompress_all; /* all: with 512-bit vectors */
 } kernels[] = { /* the best first */
-	{ "sha1dc_avx512vl_ni_nomsg", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_ni_nomsg, RUN, 1, 0,
+	{ "sha1dc_avx512vl_ni_nomsg", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_ni_nomsg, NULL,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, RUN, 1, 0,
+	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, NULL,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, RUN, 1, 0,
+	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, NULL,
 	  8, sha1dc_recompress_avx2, NULL },
-	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, RUN, 1, 0,
+	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, NULL,
 	  8, sha1dc_recompress_avx2, NULL },
-	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, RUN, 1, 0,
+	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, NULL,
 	  4, sha1dc_recompress_sse, NULL },
-	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, 16, 16, 56,
+	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl_words, sha1dc_avx512vl,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, 16, 16, 120,
+	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2_words, sha1dc_avx2,
 	  8, sha1dc_recompress_avx2, NULL },
 };
 
@@ -335,11 +332,16 @@ static void hash_blocks(struct work *work, const unsigned char *block, size_t n)
 
 	while (n) {
 		const unsigned char *next = block + 64 * run;
+		sha1dc_kernel_fn *hash = work->kernel->hash;
 		uint64_t next_survived;
 
-		run = n < work->kernel->run ? n : work->kernel->run;
+		run = n < RUN ? n : RUN;
+		if (work->kernel->hash8 && n >= 8) {
+			hash = work->kernel->hash8;
+			run = run / 8 * 8;
+		}
 		rows[turn][0].ihv = work->ihv;
-		next_survived = work->kernel->hash(rows[turn], next, run);
+		next_survived = hash(rows[turn], next, run);
 		work->ihv = rows[turn][run].ihv;
 		n -= run;
 		if (unlikely(survived))
@@ -397,8 +399,6 @@ static const struct kernel *take(struct sha1dc_ctx *ctx, bool scratch)
 
 	if (unlikely(!kernel || ctx->found_collision || !ctx->detect_coll || !ctx->ubc_check || ctx->reduced_round_coll || ctx->callback))
 		return NULL;
-	if (unlikely(!scratch && kernel->unit > 1))
-		return NULL; /* it needs room to wait for so many blocks */
 	if (scratch) {
 		if (!ctx->total) {
 			ctx->scratch.owner = OWNER;
@@ -424,7 +424,7 @@ bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scra
 	if (unlikely(!kernel))
 		return false;
 	/* of short messages everything waits for final, so that a kernel is called once */
-	capacity = scratch ? SHA1DC_PENDING / (64 * kernel->unit) * (64 * kernel->unit) : 64;
+	capacity = scratch ? SHA1DC_PENDING : 64;
 	if (n < capacity - have) {
 		memcpy(pending + have, input, n);
 		ctx->total = total;
@@ -439,11 +439,9 @@ bool sha1dc_update(struct sha1dc_ctx *ctx, const void *data, size_t n, bool scra
 		n -= capacity - have;
 	}
 	if (n >= capacity) {
-		size_t unit = 64 * kernel->unit;
-
-		hash_blocks(&work, input, n / unit * kernel->unit);
-		input += n / unit * unit;
-		n %= unit;
+		hash_blocks(&work, input, n / 64);
+		input += n / 64 * 64;
+		n %= 64;
 	}
 
 	if (scratch && !ctx->safe_hash)
@@ -477,7 +475,7 @@ bool sha1dc_finish(struct sha1dc_ctx *ctx, unsigned char digest[20], bool scratc
 	struct work work;
 	uint32_t ihv[5];
 
-	if (unlikely(!kernel) || ctx->total < kernel->shortest)
+	if (unlikely(!kernel))
 		return false;
 	if (!scratch)
 		pending = memcpy(last, pending, have);

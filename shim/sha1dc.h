@@ -58,7 +58,7 @@ bool sha1dc_update(struct sha1dc_ctx *, const void *data, size_t n, bool scratch
 
 /*
  * Writes the digest; the context is spent. False: the original must finish, and DIGEST is not written, because a collision was found (with
- * safe_hash 0 found_collision is set, the original will report it), or because the original is faster on so short a message.
+ * safe_hash 0 found_collision is set, the original will report it).
  */
 bool sha1dc_finish(struct sha1dc_ctx *, unsigned char digest[20], bool scratch) __attribute__((warn_unused_result));
 

@@ -14,8 +14,9 @@
  *
  *   across words    One block at a time. Conditions come in families that only differ in i, so a lane takes one i: with SHA-NI,
  *                   where the conditions of a block are woven between the instructions of the next block's chain.
+ *                   Without SHA-NI they are woven into the block's own 80 steps in scalar instructions, with the schedule.
  *   across blocks   A lane takes one of 8 blocks, and the schedule W[16..79] is computed in the lanes as well: without SHA-NI,
- *                   where the schedule is worth as much as the conditions; the 80 steps then run one block after another.
+ *                   a fifth fewer instructions, for as many blocks; the 80 steps then run one block after another.
  *
  * Either way a test of a condition is the same few instructions, in three instruction sets: test() below.
  */
@@ -180,6 +181,11 @@ static const struct target sha_ni_targets[] = {
 static const struct target scalar_targets[] = {
 	{ "avx2", AVX2, 8, 'y', 0, 2, false, 0 },
 	{ "avx512vl", AVX512VL, 8, 'y', 0, 4, false, 0 },
+};
+
+static const struct target scalar_words_targets[] = {
+	{ "avx2_words", AVX2, 8, 'y', 0, 2, true, 0 },
+	{ "avx512vl_words", AVX512VL, 8, 'y', 16, 4, true, 0 },
 };
 
 static bool evex(const struct target *target)
@@ -391,8 +397,8 @@ static void combine(struct code *code, const struct target *target, int x, int f
 	}
 }
 
-/* r9d = the vectors that survive: all accumulators and all their lanes taken together. */
-static void gather_accumulators(struct code *code, const struct target *target)
+/* MASK, a register, = the vectors that survive: all accumulators and all their lanes taken together. */
+static void gather_accumulators(struct code *code, const struct target *target, const char *mask)
 {
 	int a = target->first, tmp = target->first + 1;
 	const char *op = evex(target) ? "vpandd" : "vpor";
@@ -402,8 +408,8 @@ static void gather_accumulators(struct code *code, const struct target *target)
 		emit(code, "por %%xmm%d, %%xmm%d", tmp, a);
 		emit(code, "pshufd $0xb1, %%xmm%d, %%xmm%d", a, tmp);
 		emit(code, "por %%xmm%d, %%xmm%d", tmp, a);
-		emit(code, "movd %%xmm%d, %%r9d", a);
-		emit(code, "not %%r9d");
+		emit(code, "movd %%xmm%d, %%%s", a, mask);
+		emit(code, "not %%%s", mask);
 		return;
 	}
 	join_accumulators(code, target);
@@ -413,12 +419,12 @@ static void gather_accumulators(struct code *code, const struct target *target)
 	emit(code, "%s %%xmm%d, %%xmm%d, %%xmm%d", op, tmp, a, a);
 	emit(code, "vpshufd $0xb1, %%xmm%d, %%xmm%d", a, tmp);
 	emit(code, "%s %%xmm%d, %%xmm%d, %%xmm%d", op, tmp, a, a);
-	emit(code, "vmovd %%xmm%d, %%r9d", a);
+	emit(code, "vmovd %%xmm%d, %%%s", a, mask);
 	if (!evex(target))
-		emit(code, "not %%r9d");
+		emit(code, "not %%%s", mask);
 }
 
-static void conditions_across_words(struct code *code, const struct target *target, bool recent)
+static void conditions_across_words(struct code *code, const struct target *target, bool recent, const char *mask)
 {
 	bool done[MAX_CONDITIONS] = { false };
 	int nth_window = 0, nth_test = 0, part_ends = recent ? 0 : target->apart;
@@ -468,7 +474,7 @@ static void conditions_across_words(struct code *code, const struct target *targ
 			emit(code, "vmovdqa %d(%%rcx), %s", WORDS_SIZE, reg(target, target->first));
 		}
 	}
-	gather_accumulators(code, target);
+	gather_accumulators(code, target, mask);
 	if (part_ends) {
 		emit(code, "vzeroupper");
 		emit(code, "");
@@ -506,7 +512,30 @@ static int words_register(const struct target *target, int group)
 	return 3 + group % (target->no_sha1msg ? 8 : 4);
 }
 
-static void sha_ni_schedule(struct code *code, const struct target *target, int group)
+/* xmmX = xmmX rotated left, by way of xmm12 */
+static void rotate_words(struct code *code, const struct target *target, int x, int left)
+{
+	if (evex(target)) {
+		emit(code, "vprold $%d, %%xmm%d, %%xmm%d", left, x, x);
+		return;
+	}
+	emit(code, "vpsrld $%d, %%xmm%d, %%xmm12", 32 - left, x);
+	emit(code, "vpslld $%d, %%xmm%d, %%xmm%d", left, x, x);
+	emit(code, "vpor %%xmm12, %%xmm%d, %%xmm%d", x, x);
+}
+
+/* xmmX ^= xmmA ^ xmmB */
+static void xor_words(struct code *code, const struct target *target, int a, int b, int x)
+{
+	if (evex(target)) {
+		emit(code, "vpternlogd $0x96, %%xmm%d, %%xmm%d, %%xmm%d", a, b, x);
+		return;
+	}
+	emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", a, x, x);
+	emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", b, x, x);
+}
+
+static void schedule_group(struct code *code, const struct target *target, int group)
 {
 	int w = words_register(target, group), w1 = words_register(target, group - 1), w2 = words_register(target, group - 2),
 	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4);
@@ -518,17 +547,17 @@ static void sha_ni_schedule(struct code *code, const struct target *target, int 
 	} else if (group < 8) {
 		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm%d", w3, w4, w);          /* W[t - 14] */
 		emit(code, "vpslldq $4, %%xmm%d, %%xmm11", w1);                           /* W[t - 3] of the first three */
-		emit(code, "vpternlogd $0x96, %%xmm%d, %%xmm%d, %%xmm%d", w2, w4, w);      /* W[t - 8], W[t - 16] */
+		xor_words(code, target, w2, w4, w);                                       /* W[t - 8], W[t - 16] */
 		emit(code, "vpxor %%xmm11, %%xmm%d, %%xmm%d", w, w);
-		emit(code, "vprold $1, %%xmm%d, %%xmm%d", w, w);
+		rotate_words(code, target, w, 1);
 		emit(code, "vpsrldq $12, %%xmm%d, %%xmm11", w);
-		emit(code, "vprold $1, %%xmm11, %%xmm11");
+		rotate_words(code, target, 11, 1);
 		emit(code, "vpxor %%xmm11, %%xmm%d, %%xmm%d", w, w);
 	} else { /* w is W[t - 32] */
 		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm11", w1, w2);             /* W[t - 6] */
 		emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", words_register(target, group - 7), w, w);
-		emit(code, "vpternlogd $0x96, %%xmm11, %%xmm%d, %%xmm%d", w4, w);
-		emit(code, "vprold $2, %%xmm%d, %%xmm%d", w, w);
+		xor_words(code, target, 11, w4, w);
+		rotate_words(code, target, w, 2);
 	}
 }
 
@@ -569,7 +598,7 @@ static void sha_ni_block(struct code *code, const struct target *target)
 			move(code, vex, from, to);
 		}
 		if (group >= 4)
-			sha_ni_schedule(code, target, group);
+			schedule_group(code, target, group);
 		if (group >= 8) {
 			snprintf(from, sizeof(from), "%%xmm%d", words);
 			snprintf(to, sizeof(to), "%d(%%rcx)", word_at(4 * group + 3));
@@ -613,8 +642,8 @@ static void sha_ni_kernel(const struct target *target)
 	int other = 256;
 
 	sha_ni_block(&sha, target);
-	conditions_across_words(&filter, target, false);
-	conditions_across_words(&last_filter, target, true);
+	conditions_across_words(&filter, target, false, "r9d");
+	conditions_across_words(&last_filter, target, true, "r9d");
 	print_head(target);
 	if (vex) /* where the caller left the upper halves in use, SHA-NI instructions among those below cost Intel hundreds of cycles each */
 		printf("\tvzeroupper\n");
@@ -652,10 +681,26 @@ static void sha_ni_kernel(const struct target *target)
 /* ---- Without SHA-NI ------------------------------------------------------------------------------------------------ */
 
 /*
- * The words of 16 blocks lie at %rcx: W[t] of block k at 64 * t + 4 * k, and after them, as if W[80], the vectors that survive.
- * A pass fills in eight blocks' words, %rcx and %rsi at the first of them.
+ * At %rcx, as rows of 8 words, block k's at 4 * k: W[t] and its step's constant added up, in row t; the vectors that survive; W[t] alone.
  */
-#define STRIDE 64
+#define STRIDE 32
+#define MASK_AT (80 * STRIDE)
+
+static int raw_at(int t)
+{
+	return (81 + t) * STRIDE;
+}
+
+/* Stores W[t], a register. Those with enough registers need it alone only for survivors. */
+static void store_word(struct code *code, const struct target *target, int t, int w)
+{
+	int sum = evex(target) ? 6 : 7;
+
+	if (!evex(target) || (t >= 48 && t < 64))
+		emit(code, "%s %%ymm%d, %d(%%rcx)", evex(target) ? "vmovdqa32" : "vmovdqa", w, raw_at(t));
+	emit(code, "vpaddd .Lk+%d(%%rip), %%ymm%d, %%ymm%d", 32 * (t / 20), w, sum);
+	emit(code, "vmovdqa %%ymm%d, %d(%%rcx)", sum, STRIDE * t);
+}
 
 static void transpose(struct code *code, const struct target *target)
 {
@@ -678,12 +723,12 @@ static void transpose(struct code *code, const struct target *target)
 			emit(code, "vperm2i128 $0x20, %%ymm%d, %%ymm%d, %%ymm%d", k + 4, k, 8 + k);
 			emit(code, "vperm2i128 $0x31, %%ymm%d, %%ymm%d, %%ymm%d", k + 4, k, 12 + k);
 		}
-		for (int k = 0; k < 8; k++)
-			emit(code, "vmovdqa %%ymm%d, %d(%%rcx)", 8 + k, STRIDE * (8 * half + k));
+		for (int k = 0; k < 8; k++) {
+			store_word(code, target, 8 * half + k, 8 + k);
+			if (evex(target)) /* the last 16 words stay in ymm16 to ymm31 */
+				emit(code, "vmovdqa32 %%ymm%d, %%ymm%d", 8 + k, 16 + 8 * half + k);
+		}
 	}
-	if (evex(target)) /* the last 16 words stay in ymm16 to ymm31 */
-		for (int t = 0; t < 16; t++)
-			emit(code, "vmovdqa32 %d(%%rcx), %%ymm%d", STRIDE * t, 16 + t);
 }
 
 /* W[t] of eight blocks. Without enough registers all of them are taken from memory. */
@@ -695,17 +740,17 @@ static void schedule_word(struct code *code, const struct target *target, int t)
 		emit(code, "vpxord %%ymm%d, %%ymm%d, %%ymm%d", 16 + (t - 14) % 16, w, w);
 		emit(code, "vpternlogd $0x96, %%ymm%d, %%ymm%d, %%ymm%d", 16 + (t - 8) % 16, 16 + (t - 3) % 16, w);
 		emit(code, "vprold $1, %%ymm%d, %%ymm%d", w, w);
-		emit(code, "vmovdqa32 %%ymm%d, %d(%%rcx)", w, STRIDE * t);
+		store_word(code, target, t, w);
 		return;
 	}
-	emit(code, "vmovdqa %d(%%rcx), %%ymm6", STRIDE * (t - 16));
-	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", STRIDE * (t - 14));
-	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", STRIDE * (t - 8));
+	emit(code, "vmovdqa %d(%%rcx), %%ymm6", raw_at(t - 16));
+	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", raw_at(t - 14));
+	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", raw_at(t - 8));
 	emit(code, "vpxor %%ymm%d, %%ymm6, %%ymm6", 8 + t % 3); /* the last three words are in ymm8 to ymm10 */
 	emit(code, "vpsrld $31, %%ymm6, %%ymm7");
 	emit(code, "vpaddd %%ymm6, %%ymm6, %%ymm6");
 	emit(code, "vpor %%ymm6, %%ymm7, %%ymm%d", 8 + t % 3);
-	emit(code, "vmovdqa %%ymm%d, %d(%%rcx)", 8 + t % 3, STRIDE * t);
+	store_word(code, target, t, 8 + t % 3);
 }
 
 /* The conditions whose later word is W[t], each in all lanes. */
@@ -724,9 +769,9 @@ static void conditions_of_word(struct code *code, const struct target *target, i
 			emit(code, "vpxord %%ymm%d, %%ymm%d, %%ymm%d", 16 + first->i % 16, x, x);
 		} else if (shift) {
 			emit(code, "%s $%d, %%ymm%d, %%ymm%d", shift > 0 ? "vpslld" : "vpsrld", abs(shift), 8 + t % 3, x);
-			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", STRIDE * first->i, x, x);
+			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", raw_at(first->i), x, x);
 		} else {
-			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", STRIDE * first->i, 8 + t % 3, x);
+			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", raw_at(first->i), 8 + t % 3, x);
 		}
 		for (int k = c; k < nconditions; k++) {
 			const struct condition *other = &conditions[k];
@@ -752,7 +797,7 @@ static void conditions_across_blocks(struct code *code, const struct target *tar
 	clear_accumulators(code, target);
 	if (!evex(target))
 		for (int t = 13; t < 16; t++)
-			emit(code, "vmovdqa %d(%%rcx), %%ymm%d", STRIDE * t, 8 + t % 3);
+			emit(code, "vmovdqa %d(%%rcx), %%ymm%d", raw_at(t), 8 + t % 3);
 	for (int t = 16; t < 80; t++) {
 		schedule_word(code, target, t);
 		conditions_of_word(code, target, t, &nth);
@@ -762,16 +807,18 @@ static void conditions_across_blocks(struct code *code, const struct target *tar
 		emit(code, "vpcmpeqd %%ymm1, %%ymm1, %%ymm1");
 		emit(code, "vpxor %%ymm1, %%ymm0, %%ymm0");
 	}
-	emit(code, "vmovdqa %%ymm0, %d(%%rcx)", STRIDE * 80);
+	emit(code, "vmovdqa %%ymm0, %d(%%rcx)", MASK_AT);
 	if (nth != nconditions)
 		die("conditions left over");
 }
 
-/* Step t from (a, b, c, d, e) to (e, a, b, c, d), in registers NAMES[0] to NAMES[4]; the next step's names move by one. */
-static void scalar_step(struct code *code, int t)
+/*
+ * Step t from (a, b, c, d, e) to (e, a, b, c, d), in registers NAMES[0] to NAMES[4]; the next step's names move by one.
+ * SUM(%rcx): the word with the step's constant.
+ */
+static void scalar_step(struct code *code, int t, int sum)
 {
 	static const char *const names[5] = { "r8d", "r9d", "r10d", "r11d", "r12d" };
-	static const unsigned constants[4] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
 	const char *a = names[(80 - t) % 5], *b = names[(81 - t) % 5], *c = names[(82 - t) % 5], *d = names[(83 - t) % 5],
 		   *e = names[(84 - t) % 5];
 
@@ -785,8 +832,7 @@ static void scalar_step(struct code *code, int t)
 		emit(code, "rorx $30, %%%s, %%eax", e);
 		emit(code, "mov %%eax, %d(%%rdi)", at + 28);
 	}
-	emit(code, "add %d(%%rcx), %%%s", STRIDE * t, e);
-	emit(code, "add $%d, %%%s", (int)constants[t / 20], e);
+	emit(code, "add %d(%%rcx), %%%s", sum, e);
 	if (t < 20) {
 		emit(code, "andn %%%s, %%%s, %%eax", d, b);
 		emit(code, "mov %%%s, %%ebx", c);
@@ -812,59 +858,124 @@ static void scalar_step(struct code *code, int t)
 	emit(code, "add %%eax, %%%s", e);
 }
 
+static const char *const step_words[5] = { "r11d", "r10d", "r9d", "r8d", "r12d" }; /* d, c, b, a, e */
+static const int state_at[5] = { 0, 4, 8, 12, 28 };
+
+/* A kernel's beginning: saves registers, with n at -40(%rbp), makes a frame of SIZE bytes at rcx, loads the state, clears the result. */
+static void scalar_enter(int size)
+{
+	printf("\tpush %%rbp\n\tmov %%rsp, %%rbp\n\tpush %%rbx\n\tpush %%r12\n\tpush %%r13\n\tpush %%r14\n\tpush %%rdx\n");
+	printf("\tsub $%d, %%rsp\n\tand $-64, %%rsp\n\tmov %%rsp, %%rcx\n\txor %%r13d, %%r13d\n", size);
+	for (int k = 0; k < 5; k++)
+		printf("\tmov %d(%%rdi), %%%s\n", ROW_IHV + state_at[k], step_words[k]);
+}
+
+/* The chaining value after a block. */
+static void scalar_add(struct code *code)
+{
+	for (int k = 0; k < 5; k++) {
+		emit(code, "add %d(%%rdi), %%%s", ROW_IHV + state_at[k], step_words[k]);
+		emit(code, "mov %%%s, %d(%%rdi)", step_words[k], ROW_SIZE + ROW_IHV + state_at[k]);
+	}
+}
+
+/* Its end: returns the result, shifted down. */
+static void scalar_leave(const struct target *target)
+{
+	printf("\tmov $64, %%ecx\n\tsub -40(%%rbp), %%ecx\n\tmov %%r13, %%rax\n\tshr %%cl, %%rax\n\tvzeroupper\n");
+	printf("\tlea -32(%%rbp), %%rsp\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\tpop %%rbp\n\tret\n");
+	printf("\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
+}
+
 /*
- * uint64_t sha1dc_<isa>(struct sha1dc_row *rows, const void *blocks, size_t n), n up to 16
- * First the words and conditions of all blocks, then .Lsteps, shared by both kernels: rdi: the row, rcx: the block's words,
- * rdx: blocks left, rsi: n, r8 to r12: a to e, rax and rbx: help, rbp: the frame, r13: the result, filled from the top.
+ * uint64_t sha1dc_<isa>_words(struct sha1dc_row *rows, const void *blocks, size_t n)
+ * For few blocks: one after another, each with its schedule and conditions across words woven into the steps.
+ * rdi: the row, rsi: the block, rdx: blocks left, rcx: the words W[79] down to W[0], then their sums with the steps' constants,
+ * r8 to r12: a to e, rax and rbx: help, rbp: the frame, r13: the result, filled from the top, r14: survivors.
+ */
+static void scalar_words_kernel(const struct target *target)
+{
+	struct code code = { 0 }, filter = { 0 };
+	const int sums = 320;
+
+	conditions_across_words(&filter, target, false, "r14d");
+	print_head(target);
+	scalar_enter(2 * sums);
+	printf("\t.balign 32\n1:\n");
+	for (int k = 0; k < 4; k++) {
+		emit(&code, "vmovdqu %d(%%rsi), %%xmm%d", 16 * k, 3 + k);
+		emit(&code, "vpshufb .Lreverse(%%rip), %%xmm%d, %%xmm%d", 3 + k, 3 + k);
+	}
+	int group = 0;
+	for (int t = 0; t < 80; t++) {
+		for (; group < 20 && group * 2 <= t; group++) { /* 4 words for every 2 steps: they are all there after step 40 */
+			int w = words_register(target, group);
+
+			if (group >= 4)
+				schedule_group(&code, target, group);
+			if (group >= 8)
+				emit(&code, "vmovdqa %%xmm%d, %d(%%rcx)", w, word_at(4 * group + 3));
+			if (group >= 12 && group < 16)
+				emit(&code, "vmovdqa %%xmm%d, %d(%%rdi)", w, ROW_WORDS + 16 * (15 - group));
+			emit(&code, "vpaddd .Lk+%d(%%rip), %%xmm%d, %%xmm13", 32 * (group / 5), w);
+			emit(&code, "vmovdqa %%xmm13, %d(%%rcx)", sums + word_at(4 * group + 3));
+		}
+		if (t == 40) {
+			print(&code);
+			code.n = 0;
+		}
+		scalar_step(&code, t, sums + word_at(t));
+	}
+	print_woven(&code, &filter);
+	code.n = 0;
+	scalar_add(&code);
+	print(&code);
+	printf("\tmov %%r14d, %d(%%rdi)\n\tneg %%r14d\n\trcr $1, %%r13\n", ROW_MASK);
+	printf("\tadd $64, %%rsi\n\tadd $%d, %%rdi\n\tdec %%rdx\n\tjnz 1b\n", ROW_SIZE);
+	scalar_leave(target);
+	print_constants(target);
+}
+
+/*
+ * uint64_t sha1dc_<isa>(struct sha1dc_row *rows, const void *blocks, size_t n), n a multiple of 8
+ * For many blocks: eight at a time, first the words and conditions of all of them, then their steps, shared by both kernels.
+ * rdi: the row, rsi: the blocks, rdx: blocks left, rcx: the eight blocks' words, r8 to r12: a to e, rax and rbx: help, rbp: the frame,
+ * r13: the result, filled from the top, r14: how many of the eight are left.
  */
 static void scalar_kernel(const struct target *target)
 {
-	struct code pass = { 0 };
+	struct code words = { 0 };
 
-	conditions_across_blocks(&pass, target);
+	conditions_across_blocks(&words, target);
 	print_head(target);
-	printf("\tpush %%rbp\n\tmov %%rsp, %%rbp\n\tpush %%rbx\n\tpush %%r12\n\tpush %%r13\n");
-	printf("\tsub $%d, %%rsp\n\tand $-64, %%rsp\n\tmov %%rsp, %%rcx\n", 81 * STRIDE);
-	printf("\tmov %%rdx, %%rax\n1:\n");
-	print(&pass);
-	printf("\tadd $512, %%rsi\n\tadd $32, %%rcx\n\tsub $8, %%rax\n\tja 1b\n\tvzeroupper\n\tjmp .Lsteps\n");
-	printf("\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
+	scalar_enter((81 + 80) * STRIDE);
+	printf("1:\n");
+	print(&words);
+	printf("\tvzeroupper\n\tcall .Lsteps\n\tadd $512, %%rsi\n\tsub $8, %%rdx\n\tjnz 1b\n");
+	scalar_leave(target);
 	print_constants(target);
 }
 
 static void scalar_steps(void)
 {
-	static const char *const words[5] = { "r11d", "r10d", "r9d", "r8d", "r12d" }; /* d, c, b, a, e */
-	static const int at[5] = { 0, 4, 8, 12, 28 };
 	struct code steps = { 0 };
 
-	for (int k = 0; k < 5; k++)
-		emit(&steps, "mov %d(%%rdi), %%%s", ROW_IHV + at[k], words[k]);
 	for (int t = 0; t < 80; t++)
-		scalar_step(&steps, t);
-	for (int k = 0; k < 5; k++) {
-		emit(&steps, "add %d(%%rdi), %%%s", ROW_IHV + at[k], words[k]);
-		emit(&steps, "mov %%%s, %d(%%rdi)", words[k], ROW_SIZE + ROW_IHV + at[k]);
-	}
-	emit(&steps, "mov %d(%%rcx), %%eax", STRIDE * 80);
+		scalar_step(&steps, t, STRIDE * t);
+	scalar_add(&steps);
+	emit(&steps, "mov %d(%%rcx), %%eax", MASK_AT);
 	emit(&steps, "mov %%eax, %d(%%rdi)", ROW_MASK);
 	emit(&steps, "neg %%eax");
 	emit(&steps, "rcr $1, %%r13");
 	emit(&steps, "test %%eax, %%eax");
 	emit(&steps, "jz 2f");
 	for (int t = 63; t >= 48; t--) {
-		emit(&steps, "mov %d(%%rcx), %%eax", STRIDE * t);
+		emit(&steps, "mov %d(%%rcx), %%eax", raw_at(t));
 		emit(&steps, "mov %%eax, %d(%%rdi)", ROW_WORDS + 4 * (63 - t));
 	}
-	emit(&steps, "2:");
-	emit(&steps, "add $4, %%rcx");
-	emit(&steps, "add $%d, %%rdi", ROW_SIZE);
-	printf("\n\t.type sha1dc_steps, @function\n\t.balign 64\nsha1dc_steps:\n.Lsteps:\n");
-	printf("\tmov %%rsp, %%rcx\n\tmov %%rdx, %%rsi\n\txor %%r13d, %%r13d\n\t.balign 32\n1:\n");
+	printf("\n\t.type sha1dc_steps, @function\n\t.balign 64\nsha1dc_steps:\n.Lsteps:\n\tmov $8, %%r14d\n\t.balign 32\n1:\n");
 	print(&steps);
-	printf("\tdec %%rdx\n\tjnz 1b\n");
-	printf("\tmov $64, %%ecx\n\tsub %%esi, %%ecx\n\tmov %%r13, %%rax\n\tshr %%cl, %%rax\n");
-	printf("\tlea -24(%%rbp), %%rsp\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\tpop %%rbp\n\tret\n");
+	printf("2:\n\tadd $4, %%rcx\n\tadd $%d, %%rdi\n\tdec %%r14d\n\tjnz 1b\n\tsub $32, %%rcx\n\tret\n", ROW_SIZE);
 	printf("\t.size sha1dc_steps, .-sha1dc_steps\n");
 }
 
@@ -876,8 +987,11 @@ static void write_kernels(void)
 	for (size_t k = 0; k < sizeof(scalar_targets) / sizeof(*scalar_targets); k++)
 		scalar_kernel(&scalar_targets[k]);
 	scalar_steps();
+	for (size_t k = 0; k < sizeof(scalar_words_targets) / sizeof(*scalar_words_targets); k++)
+		scalar_words_kernel(&scalar_words_targets[k]);
 	puts("\t.section .rodata\n\t.balign 32\n"
 	     ".Lreverse:\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n\t.balign 32\n"
+	     ".Lk:\n\t.fill 8, 4, 0x5a827999\n\t.fill 8, 4, 0x6ed9eba1\n\t.fill 8, 4, 0x8f1bbcdc\n\t.fill 8, 4, 0xca62c1d6\n"
 	     ".Lswap:\n\t.byte 3,2,1,0,7,6,5,4,11,10,9,8,15,14,13,12\n\t.byte 3,2,1,0,7,6,5,4,11,10,9,8,15,14,13,12\n"
 	     "\t.section .note.GNU-stack, \"\", @progbits");
 }
