@@ -27,7 +27,7 @@ enum {
 	CPU_AVX512 = 1 << 2, /* AVX-512 F, VL, BW, DQ; the operating system saves ZMM and masks */
 	CPU_SHA = 1 << 3,    /* SHA-NI (needs CPU_SSSE3) */
 	CPU_NO_ZMM = 1 << 4, /* AVX-512, but 512-bit registers lower the clock: prefer 256-bit forms */
-	CPU_SLOW_SHA1MSG = 1 << 5, /* SHA-NI with a microcoded sha1msg2: prefer a schedule in vector lanes */
+	CPU_SLOW_SHA1MSG = 1 << 5, /* SHA-NI with a microcoded sha1msg2: prefer plain vector instructions to all but sha1rnds4 */
 	CPU_SLOW_MIX = 1 << 6,     /* SHA-NI instructions cost hundreds of cycles while the upper half of a YMM register is in use */
 	CPU_TRAITS = CPU_NO_ZMM | CPU_SLOW_SHA1MSG | CPU_SLOW_MIX, /* what no level lowers */
 };

@@ -208,7 +208,7 @@ static const struct kernel {
 	unsigned lanes; /* of recompress */
 	sha1dc_recompress_fn *recompress, *recompress_all; /* all: with 512-bit vectors */
 } kernels[] = { /* the best first */
-	{ "sha1dc_avx512vl_ni_nomsg", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_ni_nomsg, NULL,
+	{ "sha1dc_avx512vl_rnds", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_rnds, NULL,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
 	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, NULL,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },

@@ -26,7 +26,7 @@ struct sha1dc_row {
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_ni_nomsg, sha1dc_avx2_ni, sha1dc_avx2_ni_apart, sha1dc_sse_ni,
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_rnds, sha1dc_avx2_ni, sha1dc_avx2_ni_apart, sha1dc_sse_ni,
 	sha1dc_avx512vl, sha1dc_avx2, sha1dc_avx512vl_words, sha1dc_avx2_words;
 
 /*

@@ -239,7 +239,7 @@ static const struct kernel {
 	size_t unit; /* takes multiples of so many blocks */
 } kernels[] = {
 	{ "avx512vl_ni", AVX512 | CPU_SHA, sha1dc_avx512vl_ni, 1 },
-	{ "avx512vl_ni_nomsg", AVX512 | CPU_SHA, sha1dc_avx512vl_ni_nomsg, 1 },
+	{ "avx512vl_rnds", AVX512 | CPU_SHA, sha1dc_avx512vl_rnds, 1 },
 	{ "avx2_ni_apart", AVX2 | CPU_SHA, sha1dc_avx2_ni_apart, 1 },
 	{ "avx2_ni", AVX2 | CPU_SHA, sha1dc_avx2_ni, 1 },
 	{ "sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, 1 },

@@ -166,7 +166,7 @@ struct target {
 	char vector;        /* x or y: the registers' prefix */
 	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
-	bool no_sha1msg;    /* the schedule without sha1msg1 and sha1msg2 */
+	bool rounds_only;   /* of SHA-NI sha1rnds4 only: what the other three do, in plain vector instructions */
 	int apart;          /* tests in a part of the conditions that leaves the registers' upper halves clean; 0: undivided */
 };
 
@@ -176,7 +176,7 @@ static const struct target sha_ni_targets[] = {
 	{ "avx2_ni", AVX2, 8, 'y', 7, 2, false, 0 },
 	{ "avx2_ni_apart", AVX2, 8, 'y', 7, 2, false, 10 }, /* 5 to 19 tests are as fast; woven: 29,000 cycles on Emerald Rapids */
 	{ "avx512vl_ni", AVX512VL, 8, 'y', 16, 4, false, 0 },
-	{ "avx512vl_ni_nomsg", AVX512VL, 8, 'y', 16, 4, true, 0 },
+	{ "avx512vl_rnds", AVX512VL, 8, 'y', 16, 4, true, 0 },
 };
 static const struct target scalar_targets[] = {
 	{ "avx2", AVX2, 8, 'y', 0, 2, false, 0 },
@@ -503,13 +503,13 @@ static void move(struct code *code, bool vex, const char *from, const char *to)
 
 /*
  * The four words of GROUP, the first in the highest word of their register: xmm3 to xmm6 in turn, or xmm3 to xmm10.
- * Some processors microcode sha1msg2 (Sapphire Rapids); plain vectors do the same in more instructions, which costs short messages a
- * little and long ones nothing. From W[32] on W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2 (M. Locktyukhin's
- * form), four words at a time; before, the fourth word needs the first one.
+ * Golden Cove and its successors run sha1msg2 from microcode, at one in 4 cycles and with nothing else decoded meanwhile: plain vectors do
+ * the same in more instructions and less time. From W[32] on W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2
+ * (M. Locktyukhin's form), four words at a time; before, the fourth word needs the first one.
  */
 static int words_register(const struct target *target, int group)
 {
-	return 3 + group % (target->no_sha1msg ? 8 : 4);
+	return 3 + group % (target->rounds_only ? 8 : 4);
 }
 
 /* xmmX = xmmX rotated left, by way of xmm12 */
@@ -540,7 +540,7 @@ static void schedule_group(struct code *code, const struct target *target, int g
 	int w = words_register(target, group), w1 = words_register(target, group - 1), w2 = words_register(target, group - 2),
 	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4);
 
-	if (!target->no_sha1msg) {
+	if (!target->rounds_only) {
 		emit(code, "sha1msg1 %%xmm%d, %%xmm%d", w3, w);
 		emit(code, target->isa == SSE ? "pxor %%xmm%d, %%xmm%d" : "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
 		emit(code, "sha1msg2 %%xmm%d, %%xmm%d", w1, w);
@@ -565,6 +565,8 @@ static void schedule_group(struct code *code, const struct target *target, int g
  * The compression of the block at (%rsi) in the row at (%rdi), from xmm0 (a to d, a in the highest word) and xmm1 (e, highest word; during
  * the steps the a of four steps before, which sha1nexte rotates) to the same registers. Leaves W[32..79] at (%rcx).
  * xmm2 takes turns with xmm1; from xmm3 on: four words of the schedule each; xmm11: help.
+ * Golden Cove does four steps in 4 cycles, so that sha1nexte's 3 cycles are in the way of the next but one sha1rnds4 as soon as it has to
+ * wait for a port: rotating the highest word alone (k7) ahead and adding takes 2.
  */
 static void sha_ni_block(struct code *code, const struct target *target)
 {
@@ -595,7 +597,12 @@ static void sha_ni_block(struct code *code, const struct target *target)
 			move(code, vex, "%xmm0", to);
 			snprintf(from, sizeof(from), "%%xmm%d", e);
 			snprintf(to, sizeof(to), "%d(%%rdi)", at + 16);
-			move(code, vex, from, to);
+			if (!target->rounds_only)
+				move(code, vex, from, to);
+		}
+		if (target->rounds_only && (group == 13 || group == 15)) {
+			snprintf(to, sizeof(to), "%d(%%rdi)", (group == 13 ? ROW_STEP56 : ROW_STEP64) + 16);
+			move(code, vex, "%xmm0", to);
 		}
 		if (group >= 4)
 			schedule_group(code, target, group);
@@ -608,20 +615,23 @@ static void sha_ni_block(struct code *code, const struct target *target)
 			snprintf(to, sizeof(to), "%d(%%rdi)", ROW_WORDS + 16 * (15 - group));
 			move(code, vex, from, to);
 		}
-		if (group)
+		if (group && !target->rounds_only)
 			emit(code, "sha1nexte %%xmm%d, %%xmm%d", words, e);
 		else if (vex)
 			emit(code, "vpaddd %%xmm%d, %%xmm%d, %%xmm%d", words, e, e);
 		else
 			emit(code, "paddd %%xmm%d, %%xmm%d", words, e);
 		snprintf(to, sizeof(to), "%%xmm%d", other);
-		move(code, vex, "%xmm0", to);
+		if (target->rounds_only)
+			emit(code, "vprold $30, %%xmm0, %s{%%k7}{z}", to);
+		else
+			move(code, vex, "%xmm0", to);
 		emit(code, "sha1rnds4 $%d, %%xmm%d, %%xmm0", group / 5, e);
 		int swap = e;
 		e = other;
 		other = swap;
 	}
-	emit(code, "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
+	emit(code, target->rounds_only ? "vpaddd %d(%%rdi), %%xmm1, %%xmm1" : "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
 	emit(code, vex ? "vpaddd %d(%%rdi), %%xmm0, %%xmm0" : "paddd %d(%%rdi), %%xmm0", ROW_IHV);
 	emit(code, "prefetcht0 1024(%%rsi)"); /* a file just mapped comes from memory */
 	emit(code, "add $64, %%rsi");
@@ -648,6 +658,8 @@ static void sha_ni_kernel(const struct target *target)
 	if (vex) /* where the caller left the upper halves in use, SHA-NI instructions among those below cost Intel hundreds of cycles each */
 		printf("\tvzeroupper\n");
 	printf("\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-%d, %%rsp\n", 2 * other, 2 * other);
+	if (target->rounds_only)
+		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
 	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
 	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", move_name, ROW_IHV, move_name, ROW_IHV + 16);
 	print(&sha);
