@@ -42,7 +42,7 @@ KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu el
 # What the targets need, as Debian packages.
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
-CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils eatmydata fakeroot faketime gdb libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
+CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils eatmydata fakeroot faketime gdb libc6-dev-i386 libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
 	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user shellcheck strace util-linux valgrind
 
 ## make            the library, build/libfastsha.so, and the command, build/fastsha

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=$(realpath -m "${BUILD:-build}")
 export BUILD
 
-# Needs other systems' packages or git's source: they have make targets of their own.
-own_target=' distros.bats git-suite.bats '
+# Needs other systems' packages: it has a make target of its own.
+own_target=' distros.bats '
 
 scripts() {
 	find . \( -name .git -o -path './build*' \) -prune -o -type f \( -name '*.sh' -o -name '*.bash' -o -name '*.bats' \) -print

@@ -3,6 +3,9 @@
  *
  * client_filter only N,N,... CMD...   kills it at any system call but these numbers
  * client_filter readonly CMD...       mprotect(PROT_WRITE) fails with EACCES, as hardened systems have it
+ * client_filter noexec CMD...         mprotect(PROT_EXEC) fails with EPERM, as systemd's MemoryDenyWriteExecute has it
+ * client_filter kill CMD...           kills it at any mprotect
+ * client_filter killwrite CMD...      kills it at mprotect(PROT_WRITE)
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -32,6 +35,16 @@ static void load(size_t offset)
 	add(BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned)offset);
 }
 
+/* ACTION where PROTECTION is asked for. */
+static void mprotect_with(unsigned protection, unsigned action)
+{
+	add(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, __NR_mprotect);
+	load(offsetof(struct seccomp_data, args[2]));
+	add(BPF_JMP | BPF_JSET | BPF_K, 0, 1, protection);
+	add(BPF_RET | BPF_K, 0, 0, action);
+	add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+}
+
 int main(int argc, char **argv)
 {
 	struct sock_fprog filter = { .filter = program };
@@ -46,11 +59,15 @@ int main(int argc, char **argv)
 		add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 		command = 3;
 	} else if (argc > 2 && !strcmp(argv[1], "readonly")) {
-		add(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, __NR_mprotect);
-		load(offsetof(struct seccomp_data, args[2]));
-		add(BPF_JMP | BPF_JSET | BPF_K, 0, 1, PROT_WRITE);
-		add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EACCES);
+		mprotect_with(PROT_WRITE, SECCOMP_RET_ERRNO | EACCES);
+	} else if (argc > 2 && !strcmp(argv[1], "noexec")) {
+		mprotect_with(PROT_EXEC, SECCOMP_RET_ERRNO | EPERM);
+	} else if (argc > 2 && !strcmp(argv[1], "kill")) {
+		add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, __NR_mprotect);
+		add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 		add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+	} else if (argc > 2 && !strcmp(argv[1], "killwrite")) {
+		mprotect_with(PROT_WRITE, SECCOMP_RET_KILL_PROCESS);
 	} else {
 		return 2;
 	}
