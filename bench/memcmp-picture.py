@@ -8,7 +8,7 @@ import sys
 SERIES = {
     "byte loop": ("byte loop", "#9467bd", 3.5),
     "rep cmpsb": ("rep cmpsb", "#d62728", 3.5),
-    "sse2": ("fastsha, SSE2", "#8c8c8c", 3.5),
+    "closed": ("fastsha, closed", "#8c8c8c", 3.5),
     "avx2": ("fastsha, AVX2", "#2ca02c", 4.5),
     "avx512": ("fastsha, AVX-512", "#f58518", 5.5),
 }

@@ -13,13 +13,16 @@ memcmp_fn memcmp_sse2, memcmp_avx2, memcmp_avx512;
 /* 0 where all bytes are equal, else something else. */
 memcmp_fn memeq_sse2, memeq_avx2, memeq_avx512;
 
+/* The same for n > 64 and n = 0 only. */
+memcmp_fn memcmp_avx512_long, memeq_avx512_long;
+
 /*
- * What the exported entries look at: which kernel takes 1 <= n <= its window (64, or 0: not used) and with it all n; where none does, the two
- * functions (NULL: memcmp_sse2, memeq_sse2). memcmp_kernels.S knows the offsets.
+ * What the exported entries look at: they answer 1 <= n <= avx512_window (64, or 0: not used) themselves, and leave the rest to the functions
+ * that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2. memcmp_kernels.S knows the offsets.
  */
 struct memcmp_path {
-	size_t avx512_window, avx2_window;
-	memcmp_fn *order, *equal;
+	size_t avx512_window;
+	ptrdiff_t order, equal;
 };
 extern struct memcmp_path memcmp_path;
 

@@ -9,11 +9,12 @@
 /*
  * The entries (memcmp_kernels.S) are ordinary functions, not IFUNCs: ld.so complains about an IFUNC in a preloaded library whenever an
  * object is relocated before it. They are called before the constructor, by constructors of other libraries, and even before this library
- * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: windows of 0 bytes, and NULL for SSE2.
+ * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: a window of 0 bytes, and distances from the SSE2
+ * kernels, which answer until the constructor has chosen.
  */
-struct memcmp_path memcmp_path = { .order = NULL };
+struct memcmp_path memcmp_path = { 0 };
 
-static memcmp_fn *order_kernel = memcmp_sse2, *equal_kernel = memeq_sse2;
+static memcmp_fn *order_kernel, *equal_kernel;
 
 /* With FASTSHA_REPORT, all calls come this way. */
 static int counted_order(const void *a, const void *b, size_t n)
@@ -40,37 +41,40 @@ static bool under_valgrind(void)
 	return answer;
 }
 
+static void set_path(size_t avx512_window, memcmp_fn *order, memcmp_fn *equal)
+{
+	memcmp_path = (struct memcmp_path){ avx512_window, (ptrdiff_t)((uintptr_t)order - (uintptr_t)memcmp_sse2),
+					    (ptrdiff_t)((uintptr_t)equal - (uintptr_t)memeq_sse2) };
+}
+
+/* libc's own answer from now on. */
+static void hand_over(void)
+{
+	memcmp_fn *order = (memcmp_fn *)next_definition("memcmp", NULL), *equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
+
+	set_path(0, order, equal ? equal : order); /* glibc has __memcmpeq since 2.35 */
+}
+
 void memcmp_door_init(void)
 {
-	struct memcmp_path path = { .order = NULL };
-	bool watched = under_valgrind();
+	bool avx512 = (cpu_features & (CPU_AVX512 | CPU_NO_ZMM)) == CPU_AVX512;
+	const char *objection = under_valgrind()             ? "valgrind watches libc's memcmp for reads of what is not there"
+				: !(cpu_features & CPU_AVX2) ? "without AVX2, libc's own is at least as fast"
+							     : NULL;
 
-	if (watched)
-		door_close(DOOR_MEMCMP, "valgrind watches libc's memcmp for reads of what is not there");
-	if (watched || !doors[DOOR_MEMCMP].wanted) {
-		path.order = (memcmp_fn *)next_definition("memcmp", NULL);
-		path.equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
-		if (!path.equal) /* glibc has it since 2.35 */
-			path.equal = path.order;
-		memcmp_path = path;
+	if (objection)
+		door_close(DOOR_MEMCMP, "%s", objection);
+	if (objection || !doors[DOOR_MEMCMP].wanted) {
+		hand_over();
 		return;
 	}
-	if ((cpu_features & (CPU_AVX512 | CPU_NO_ZMM)) == CPU_AVX512) {
-		path.avx512_window = 64;
-		order_kernel = memcmp_avx512;
-		equal_kernel = memeq_avx512;
-		door_open(DOOR_MEMCMP, "avx512", "answers memcmp, bcmp and __memcmpeq");
-	} else if (cpu_features & CPU_AVX2) {
-		path.avx2_window = 64;
-		order_kernel = memcmp_avx2;
-		equal_kernel = memeq_avx2;
-		door_open(DOOR_MEMCMP, "avx2", "answers memcmp, bcmp and __memcmpeq");
-	} else {
-		order_kernel = memcmp_sse2;
-		equal_kernel = memeq_sse2;
-		door_open(DOOR_MEMCMP, "sse2", "answers memcmp, bcmp and __memcmpeq");
-	}
+	order_kernel = avx512 ? memcmp_avx512 : memcmp_avx2;
+	equal_kernel = avx512 ? memeq_avx512 : memeq_avx2;
+	door_open(DOOR_MEMCMP, avx512 ? "avx512" : "avx2", "answers memcmp, bcmp and __memcmpeq");
 	if (counting)
-		path = (struct memcmp_path){ .order = counted_order, .equal = counted_equal };
-	memcmp_path = path;
+		set_path(0, counted_order, counted_equal);
+	else if (avx512)
+		set_path(64, memcmp_avx512_long, memeq_avx512_long);
+	else
+		set_path(0, memcmp_avx2, memeq_avx2);
 }

@@ -12,9 +12,8 @@
 
 /* Offsets in struct memcmp_path. */
 #define PATH_AVX512_WINDOW 0
-#define PATH_AVX2_WINDOW 8
-#define PATH_ORDER 16
-#define PATH_EQUAL 24
+#define PATH_ORDER 8
+#define PATH_EQUAL 16
 
 	.macro	function name
 	.globl	\name
@@ -244,6 +243,17 @@ differ:	mov	$1, %eax
 	inc	%eax
 	.endm
 
+/* 64 bytes at a and rsi + a: ymm0 and ymm1 what vpcmpeqb says of each 32; eax 0 where all are equal. */
+	.macro	avx2_64
+	vmovdqu	(%rsi,%rdi), %ymm0
+	vmovdqu	32(%rsi,%rdi), %ymm1
+	vpcmpeqb (%rdi), %ymm0, %ymm0
+	vpcmpeqb 32(%rdi), %ymm1, %ymm1
+	vpand	%ymm0, %ymm1, %ymm4
+	vpmovmskb %ymm4, %eax
+	inc	%eax
+	.endm
+
 /* 128 bytes at a and rsi + a: ymm0-ymm3 what vpcmpeqb says of each 32; eax 0 where all are equal. */
 	.macro	avx2_128
 	vmovdqu	(%rsi,%rdi), %ymm0
@@ -313,24 +323,29 @@ differ:	mov	$1, %eax
 	ret
 
 	.balign	32
-.L129_\name:				/* r8 the last 128 bytes of a; rsi b - a; rdi the next bytes of a, aligned */
+.L129_\name:				/* r8 the last 128 bytes of a; rsi b - a; rdi the next bytes of a */
 	lea	-128(%rdi,%rdx), %r8
 	sub	%rdi, %rsi
 	add	$64, %rdi
-	and	$-32, %rdi
-	cmp	%r8, %rdi
-	jae	2f
-	.balign	32
-1:	avx2_128
-	jnz	.Lin128_\name
-	sub	$-128, %rdi
-	cmp	%r8, %rdi
-	jb	1b
+	cmp	$256, %rdx
+	ja	.L257_\name
+	avx2_64
+	jnz	.Lin128_\name		/* finds it in ymm0 or ymm1 */
 2:	mov	%r8, %rdi
 	avx2_128
 	jnz	.Lin128_\name
 	vzeroupper
 	ret
+
+	.balign	32
+.L257_\name:
+	and	$-32, %rdi		/* loads of a: aligned */
+1:	avx2_128
+	jnz	.Lin128_\name
+	sub	$-128, %rdi
+	cmp	%r8, %rdi
+	jb	1b
+	jmp	2b
 
 	.if	\order
 	.balign	16
@@ -465,13 +480,13 @@ differ:	mov	$1, %eax
 	ret
 
 	.balign	32
-.L257_\name:				/* r8 the last 256 bytes of a; rsi b - a; rdi the next bytes of a, aligned */
+.L257_\name:				/* r8 the last 256 bytes of a; rsi b - a; rdi the next bytes of a, then aligned */
 	lea	-256(%rdi,%rdx), %r8
 	sub	%rdi, %rsi
 	add	$64, %rdi
-	and	$-64, %rdi
 	cmp	%r8, %rdi
 	jae	2f
+	and	$-64, %rdi
 	.balign	32
 1:	avx512_256
 	jnz	.Lin256_\name
@@ -527,22 +542,33 @@ differ:	mov	$1, %eax
 /* ---- The exported entries, and the kernels by name ------------------------------------------------------------ */
 
 /*
- * Every call of the program arrives at an entry, perhaps before this library's relocations have been applied: memcmp_path needs none, and says
- * SSE2 until the constructor has chosen. The windows are compared with n, which has to be compared with something anyway, so the
- * choice costs nothing where it matters most, on short n with AVX-512: a window of 0 bytes is never taken.
+ * Every call of the program arrives at an entry, perhaps before this library's relocations have been applied. What it looks at needs none:
+ * a window of 0 bytes, which is never taken, and a distance from the SSE2 kernel to the function that is to answer, 0 until the constructor
+ * has chosen. With AVX-512, n has to be compared with its window anyway, so there the choice costs nothing on short n; everybody else pays
+ * two jumps.
  */
 	.macro	entry name, order, chosen, sse2, avx2, avx512
 	function \avx512			/* for tests, and for calls that are counted first */
 	lea	-1(%rdx), %rax
 	cmp	$64, %rax
-	jae	.Lavx512_\name
+	jae	.Llong_\avx512
 	avx512_window \order
+	end	\avx512
+
+	function \avx512\()_long		/* n > 64, or 0: what the entry does not answer itself */
+.Llong_\avx512:
+	avx512_long \avx512, \order
+	end	\avx512\()_long
 
 	function \avx2
 	lea	-1(%rdx), %rax
 	cmp	$64, %rax
-	jae	.Lavx2_\name
+	jae	.Llong_\avx2
 	avx2_window \order, \sse2
+	.balign	32
+.Llong_\avx2:
+	avx2_long \avx2, \order
+	end	\avx2
 
 	.globl	\name
 	.type	\name, @function
@@ -553,25 +579,9 @@ differ:	mov	$1, %eax
 	jae	2f
 	avx512_window \order
 	.balign	16
-2:	mov	memcmp_path+\chosen(%rip), %r8
-	test	%r8, %r8
-	jnz	6f
-	cmpq	$0, memcmp_path+PATH_AVX512_WINDOW(%rip)
-	je	3f
-.Lavx512_\name:
-	avx512_long \name\()_avx512, \order
-	.balign	32
-3:	cmp	memcmp_path+PATH_AVX2_WINDOW(%rip), %rax
-	jae	4f
-	avx2_window \order, \sse2
-	.balign	16
-4:	cmpq	$0, memcmp_path+PATH_AVX2_WINDOW(%rip)
-	je	5f
-.Lavx2_\name:
-	avx2_long \name\()_avx2, \order
-	.balign	32
-5:	jmp	\sse2
-6:	jmp	*%r8				/* the original, or our counting function */
+2:	lea	\sse2(%rip), %r8
+	add	memcmp_path+\chosen(%rip), %r8
+	jmp	*%r8
 	end	\name
 	.endm
 
