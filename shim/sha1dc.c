@@ -204,23 +204,24 @@ typedef uint32_t words16 __attribute__((vector_size(64)));
 static const struct kernel {
 	const char *name;
 	unsigned needs; /* CPU_*: all of these */
-	sha1dc_kernel_fn *hash, *hash8; /* 8: of multiples of eight blocks, where that is faster */
-	unsigned lanes; /* of recompress */
+	sha1dc_kernel_fn *hash, *hash_many;
+	unsigned many, unit; /* hash_many is faster from so many blocks on, and takes multiples of so many */
+	unsigned lanes;      /* of recompress */
 	sha1dc_recompress_fn *recompress, *recompress_all; /* all: with 512-bit vectors */
 } kernels[] = { /* the best first */
-	{ "sha1dc_avx512vl_rnds", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_rnds, NULL,
+	{ "sha1dc_avx512vl_rnds", CPU_AVX512 | CPU_SHA | CPU_SLOW_SHA1MSG, sha1dc_avx512vl_rnds, sha1dc_avx512vl_rnds_many, 16, 1,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, NULL,
+	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, NULL, 0, 0,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, NULL,
+	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, sha1dc_avx2_ni_apart_many, 5, 1,
 	  8, sha1dc_recompress_avx2, NULL },
-	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, NULL,
+	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, NULL, 0, 0,
 	  8, sha1dc_recompress_avx2, NULL },
-	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, NULL,
+	{ "sha1dc_sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, NULL, 0, 0,
 	  4, sha1dc_recompress_sse, NULL },
-	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl_words, sha1dc_avx512vl,
+	{ "sha1dc_avx512vl", CPU_AVX512, sha1dc_avx512vl, sha1dc_avx512vl_many, 8, 8,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2_words, sha1dc_avx2,
+	{ "sha1dc_avx2", CPU_AVX2, sha1dc_avx2, sha1dc_avx2_many, 8, 8,
 	  8, sha1dc_recompress_avx2, NULL },
 };
 
@@ -336,9 +337,9 @@ static void hash_blocks(struct work *work, const unsigned char *block, size_t n)
 		uint64_t next_survived;
 
 		run = n < RUN ? n : RUN;
-		if (work->kernel->hash8 && n >= 8) {
-			hash = work->kernel->hash8;
-			run = run / 8 * 8;
+		if (work->kernel->hash_many && n >= work->kernel->many) {
+			hash = work->kernel->hash_many;
+			run -= run % work->kernel->unit;
 		}
 		rows[turn][0].ihv = work->ihv;
 		next_survived = hash(rows[turn], next, run);

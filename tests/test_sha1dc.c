@@ -243,10 +243,12 @@ static const struct kernel {
 	{ "avx2_ni_apart", AVX2 | CPU_SHA, sha1dc_avx2_ni_apart, 1 },
 	{ "avx2_ni", AVX2 | CPU_SHA, sha1dc_avx2_ni, 1 },
 	{ "sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, 1 },
-	{ "avx512vl_words", AVX512, sha1dc_avx512vl_words, 1 },
-	{ "avx512vl", AVX512, sha1dc_avx512vl, 8 },
-	{ "avx2_words", AVX2, sha1dc_avx2_words, 1 },
-	{ "avx2", AVX2, sha1dc_avx2, 8 },
+	{ "avx512vl_rnds_many", AVX512 | CPU_SHA, sha1dc_avx512vl_rnds_many, 1 },
+	{ "avx2_ni_apart_many", AVX2 | CPU_SHA, sha1dc_avx2_ni_apart_many, 1 },
+	{ "avx512vl", AVX512, sha1dc_avx512vl, 1 },
+	{ "avx512vl_many", AVX512, sha1dc_avx512vl_many, 8 },
+	{ "avx2", AVX2, sha1dc_avx2, 1 },
+	{ "avx2_many", AVX2, sha1dc_avx2_many, 8 },
 };
 enum { KERNELS = sizeof(kernels) / sizeof(*kernels) };
 

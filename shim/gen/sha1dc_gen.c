@@ -7,16 +7,16 @@
 #include <string.h>
 
 /*
- * SHA-1 of a 64-byte block is a chain of 80 dependent steps; SHA-NI does it in about 122 cycles and leaves most of the processor idle.
+ * SHA-1 of a 64-byte block is a chain of 80 dependent steps; SHA-NI does it in 80 to 122 cycles and leaves most of the processor idle.
  * Whether the block can be part of a collision attack is decided by 156 conditions on its expanded message W[0..79]: bit bit_i of W[i] xor
  * bit bit_j of W[j] must equal a constant, or some of 32 disturbance vectors are ruled out ("unavoidable conditions", see the data file).
  * A kernel computes both for a run of blocks and reports the vectors that are left. There are two ways to put conditions into vector lanes:
  *
- *   across words    One block at a time. Conditions come in families that only differ in i, so a lane takes one i: with SHA-NI,
- *                   where the conditions of a block are woven between the instructions of the next block's chain.
- *                   Without SHA-NI they are woven into the block's own 80 steps in scalar instructions, with the schedule.
- *   across blocks   A lane takes one of 8 blocks, and the schedule W[16..79] is computed in the lanes as well: without SHA-NI,
- *                   a fifth fewer instructions, for as many blocks; the 80 steps then run one block after another.
+ *   across words    One block at a time. Conditions come in families that only differ in i, so a lane takes one i. With SHA-NI
+ *                   the conditions of a block are woven between the instructions of the next block's chain, without into the
+ *                   block's own 80 steps in scalar instructions, with the schedule.
+ *   across blocks   A lane takes one of 8 blocks, and the schedule W[16..79] is computed in the lanes as well. Fewer instructions, for
+ *                   as many blocks: where the chain leaves less room (Golden Cove), or where there is none (without SHA-NI).
  *
  * Either way a test of a condition is the same few instructions, in three instruction sets: test() below.
  */
@@ -166,26 +166,31 @@ struct target {
 	char vector;        /* x or y: the registers' prefix */
 	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
+	bool sha_ni;        /* a chain of SHA-NI instructions, not of scalar ones */
 	bool rounds_only;   /* of SHA-NI sha1rnds4 only: what the other three do, in plain vector instructions */
-	int apart;          /* tests in a part of the conditions that leaves the registers' upper halves clean; 0: undivided */
+	int apart;          /* tests, or groups of words, in a part that leaves the registers' upper halves clean; 0: undivided */
 };
 
 /* No 512-bit vectors: beside the chain they are no faster than 256-bit ones, and some processors lower their clock for them. */
 static const struct target sha_ni_targets[] = {
-	{ "sse_ni", SSE, 4, 'x', 7, 1, false, 0 },
-	{ "avx2_ni", AVX2, 8, 'y', 7, 2, false, 0 },
-	{ "avx2_ni_apart", AVX2, 8, 'y', 7, 2, false, 10 }, /* 5 to 19 tests are as fast; woven: 29,000 cycles on Emerald Rapids */
-	{ "avx512vl_ni", AVX512VL, 8, 'y', 16, 4, false, 0 },
-	{ "avx512vl_rnds", AVX512VL, 8, 'y', 16, 4, true, 0 },
+	{ "sse_ni", SSE, 4, 'x', .first = 7, .accumulators = 1, .sha_ni = true },
+	{ "avx2_ni", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true },
+	/* Emerald Rapids: woven 29,000 cycles a block, in parts of 5 to 19 tests 155 to 165 */
+	{ "avx2_ni_apart", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true, .apart = 10 },
+	{ "avx512vl_ni", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha_ni = true },
+	{ "avx512vl_rnds", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha_ni = true, .rounds_only = true },
+};
+static const struct target sha_ni_many_targets[] = {
+	{ "avx2_ni_apart_many", AVX2, 8, 'y', .first = 3, .accumulators = 1, .sha_ni = true, .apart = 1 },
+	{ "avx512vl_rnds_many", AVX512VL, 8, 'y', .first = 20, .accumulators = 4, .sha_ni = true, .rounds_only = true },
 };
 static const struct target scalar_targets[] = {
-	{ "avx2", AVX2, 8, 'y', 0, 2, false, 0 },
-	{ "avx512vl", AVX512VL, 8, 'y', 0, 4, false, 0 },
+	{ "avx2", AVX2, 8, 'y', .first = 0, .accumulators = 2, .rounds_only = true },
+	{ "avx512vl", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .rounds_only = true },
 };
-
-static const struct target scalar_words_targets[] = {
-	{ "avx2_words", AVX2, 8, 'y', 0, 2, true, 0 },
-	{ "avx512vl_words", AVX512VL, 8, 'y', 16, 4, true, 0 },
+static const struct target scalar_many_targets[] = {
+	{ "avx2_many", AVX2, 8, 'y', .first = 0, .accumulators = 2 },
+	{ "avx512vl_many", AVX512VL, 8, 'y', .first = 20, .accumulators = 4 },
 };
 
 static bool evex(const struct target *target)
@@ -481,6 +486,208 @@ static void conditions_across_words(struct code *code, const struct target *targ
 	}
 }
 
+/* ---- Conditions across blocks ----------------------------------------------------------------------------------- */
+
+/*
+ * Eight blocks from %rsi on: their words as rows, W[t] of block k in row t at 4 * k, in the kernel's frame at %rsp; the last four rows
+ * are in registers, too. What the steps need goes to %rcx, see put_words, and after it the vectors that survive, block k's at 4 * k.
+ * For SHA-NI the order within a row is 0, 2, 4, 6, 1, 3, 5, 7.
+ */
+#define ROW 32 /* bytes */
+#define MASKS_AT (80 * ROW)
+#define ROWS_AT (81 * ROW)     /* before them in the frame: one set of words and masks */
+#define OTHER_AT (161 * ROW)   /* and after them another */
+#define BLOCKS_AT (242 * ROW)  /* and behind, the last blocks, where they are fewer than eight */
+#define FRAME_SIZE (258 * ROW)
+
+static const char *move_name(const struct target *target)
+{
+	return evex(target) ? "vmovdqa32" : "vmovdqa";
+}
+
+/* The register of row T, and the Kth of six for help (the first two are conditions_of_word's). */
+static int row(const struct target *target, int t)
+{
+	return (evex(target) ? 16 : 8) + t % 4;
+}
+
+static int help(const struct target *target, int k)
+{
+	static const int avx2[6] = { 4, 5, 6, 7, 12, 13 };
+
+	return evex(target) ? 24 + k : avx2[k];
+}
+
+static int row_at(int t)
+{
+	return ROWS_AT + ROW * t;
+}
+
+/* to = the elements of A and B in turn, of each lane's lower or upper half. */
+static void interleave(struct code *code, const char *how, int a, int b, int to)
+{
+	emit(code, "vpunpck%s %%ymm%d, %%ymm%d, %%ymm%d", how, b, a, to);
+}
+
+/*
+ * Four words of eight blocks. For SHA-NI as it takes them, the first in the highest word, block after block. For scalar steps as rows
+ * again, with the steps' constants added.
+ */
+static int words_of_block(int group, int block)
+{
+	return 128 * group + 16 * block;
+}
+
+static void put_words(struct code *code, const struct target *target, int group)
+{
+	int a = help(target, 4), b = help(target, 5), to = help(target, 3);
+
+	if (!target->sha_ni) {
+		for (int t = 4 * group; t < 4 * group + 4; t++) {
+			emit(code, "vpaddd .Lk+%d(%%rip), %%ymm%d, %%ymm%d", 32 * (t / 20), row(target, t), to);
+			emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, ROW * t);
+		}
+		return;
+	}
+	for (int half = 0; half < 2; half++) {
+		interleave(code, half ? "hdq" : "ldq", row(target, 3), row(target, 2), a);
+		interleave(code, half ? "hdq" : "ldq", row(target, 1), row(target, 0), b);
+		for (int k = 0; k < 2; k++) {
+			interleave(code, k ? "hqdq" : "lqdq", a, b, to);
+			emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, words_of_block(group, 2 * (2 * half + k)));
+		}
+	}
+}
+
+static void load_words(struct code *code, const struct target *target, int group)
+{
+	int a = help(target, 4), b = help(target, 5);
+
+	for (int k = 0; k < 4; k++) {
+		int to = help(target, k), low = target->sha_ni ? 2 * k : k, high = target->sha_ni ? low + 1 : low + 4;
+
+		emit(code, "%s %d(%%rsi), %%xmm%d", evex(target) ? "vmovdqu32" : "vmovdqu", 64 * low + 16 * group, to);
+		emit(code, "%s $1, %d(%%rsi), %%ymm%d, %%ymm%d", evex(target) ? "vinserti32x4" : "vinserti128", 64 * high + 16 * group,
+		     to, to);
+		emit(code, "vpshufb .Lreverse(%%rip), %%ymm%d, %%ymm%d", to, to);
+		if (target->sha_ni)
+			emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, words_of_block(group, low));
+	}
+	for (int k = 0; k < 4; k++) { /* the last word first */
+		const char *half = k < 2 ? "ldq" : "hdq";
+		int t = 4 * group + 3 - k;
+
+		if (k % 2 == 0) {
+			interleave(code, half, help(target, 0), help(target, 1), a);
+			interleave(code, half, help(target, 2), help(target, 3), b);
+		}
+		interleave(code, k % 2 ? "hqdq" : "lqdq", a, b, row(target, t));
+		emit(code, "%s %%ymm%d, %d(%%rsp)", move_name(target), row(target, t), row_at(t));
+	}
+	if (!target->sha_ni)
+		put_words(code, target, group);
+}
+
+static void schedule_word(struct code *code, const struct target *target, int t)
+{
+	int w = row(target, t), last3 = row(target, t - 3), carry = help(target, 2);
+
+	emit(code, "%s %d(%%rsp), %%ymm%d", move_name(target), row_at(t - 16), w);
+	emit(code, "%s %d(%%rsp), %%ymm%d, %%ymm%d", evex(target) ? "vpxord" : "vpxor", row_at(t - 14), w, w);
+	if (evex(target)) {
+		emit(code, "vpternlogd $0x96, %d(%%rsp), %%ymm%d, %%ymm%d", row_at(t - 8), last3, w);
+		emit(code, "vprold $1, %%ymm%d, %%ymm%d", w, w);
+	} else {
+		emit(code, "vpxor %d(%%rsp), %%ymm%d, %%ymm%d", row_at(t - 8), w, w);
+		emit(code, "vpxor %%ymm%d, %%ymm%d, %%ymm%d", last3, w, w);
+		emit(code, "vpsrld $31, %%ymm%d, %%ymm%d", w, carry);
+		emit(code, "vpaddd %%ymm%d, %%ymm%d, %%ymm%d", w, w, w);
+		emit(code, "vpor %%ymm%d, %%ymm%d, %%ymm%d", carry, w, w);
+	}
+	emit(code, "%s %%ymm%d, %d(%%rsp)", move_name(target), w, row_at(t));
+}
+
+/* The conditions whose later word is W[t], each in all lanes. */
+static void conditions_of_word(struct code *code, const struct target *target, int t, int *nth)
+{
+	bool done[MAX_CONDITIONS] = { false };
+
+	for (int c = 0; c < nconditions; c++) {
+		const struct condition *first = &conditions[c];
+		int shift = first->bit_i - first->bit_j, x = help(target, *nth % 2), later = row(target, t);
+
+		if (first->j != t || done[c])
+			continue;
+		if (shift) {
+			if (evex(target))
+				emit(code, "vprold $%d, %%ymm%d, %%ymm%d", shift & 31, later, x);
+			else
+				emit(code, "%s $%d, %%ymm%d, %%ymm%d", shift > 0 ? "vpslld" : "vpsrld", abs(shift), later, x);
+			later = x;
+		}
+		emit(code, "%s %d(%%rsp), %%ymm%d, %%ymm%d", evex(target) ? "vpxord" : "vpxor", row_at(first->i), later, x);
+		for (int k = c; k < nconditions; k++) {
+			const struct condition *other = &conditions[k];
+			uint32_t bits[8], vectors[8];
+
+			if (other->j != t || other->i != first->i || other->bit_i - other->bit_j != shift)
+				continue;
+			for (int lane = 0; lane < 8; lane++) {
+				bits[lane] = 1u << other->bit_i;
+				vectors[lane] = other->vectors;
+			}
+			test(code, target, x, other->xor, bits, vectors, (*nth)++);
+			done[k] = true;
+		}
+	}
+}
+
+static void conditions_across_blocks(struct code *code, const struct target *target)
+{
+	int nth = 0;
+
+	clear_accumulators(code, target);
+	for (int group = 0; group < 20; group++) {
+		if (group < 4) {
+			load_words(code, target, group);
+		} else {
+			for (int t = 4 * group; t < 4 * group + 4; t++) {
+				schedule_word(code, target, t);
+				conditions_of_word(code, target, t, &nth);
+			}
+			put_words(code, target, group);
+		}
+		if (target->apart && group < 19) {
+			join_accumulators(code, target);
+			emit(code, "vmovdqa %s, %d(%%rcx)", reg(target, target->first), MASKS_AT);
+			emit(code, "vzeroupper");
+			emit(code, "");
+			clear_accumulators(code, target);
+			emit(code, "vmovdqa %d(%%rcx), %s", MASKS_AT, reg(target, target->first));
+			for (int t = 4 * group + 1; t < 4 * group + 4; t++)
+				emit(code, "vmovdqa %d(%%rsp), %%ymm%d", row_at(t), row(target, t));
+		}
+	}
+	join_accumulators(code, target);
+	if (!evex(target)) {
+		int ones = help(target, 0);
+
+		emit(code, "vpcmpeqd %%ymm%d, %%ymm%d, %%ymm%d", ones, ones, ones);
+		emit(code, "vpxor %%ymm%d, %s, %s", ones, reg(target, target->first), reg(target, target->first));
+	}
+	if (target->sha_ni) {
+		emit(code, "%s .Lorder(%%rip), %s", move_name(target), reg(target, help(target, 0)));
+		emit(code, "vpermd %s, %s, %s", reg(target, target->first), reg(target, help(target, 0)), reg(target, target->first));
+	}
+	emit(code, "%s %s, %d(%%rcx)", move_name(target), reg(target, target->first), MASKS_AT);
+	if (target->apart) {
+		emit(code, "vzeroupper");
+		emit(code, "");
+	}
+	if (nth != nconditions)
+		die("conditions left over");
+}
+
 /* ---- Kernels ----------------------------------------------------------------------------------------------------- */
 
 /* struct sha1dc_row of sha1dc_kernels.h */
@@ -567,8 +774,11 @@ static void schedule_group(struct code *code, const struct target *target, int g
  * xmm2 takes turns with xmm1; from xmm3 on: four words of the schedule each; xmm11: help.
  * Golden Cove does four steps in 4 cycles, so that sha1nexte's 3 cycles are in the way of the next but one sha1rnds4 as soon as it has to
  * wait for a port: rotating the highest word alone (k7) ahead and adding takes 2.
+ * NTH, 0 to 7: that one of eight blocks whose words are at (%rcx) already; ALONE: none.
  */
-static void sha_ni_block(struct code *code, const struct target *target)
+#define ALONE -1
+
+static void sha_ni_block(struct code *code, const struct target *target, int nth)
 {
 	bool vex = target->isa != SSE;
 	int e = 1, other = 2;
@@ -578,7 +788,7 @@ static void sha_ni_block(struct code *code, const struct target *target)
 	move(code, vex, "%xmm0", to);
 	snprintf(to, sizeof(to), "%d(%%rdi)", ROW_IHV + 16);
 	move(code, vex, "%xmm1", to);
-	for (int k = 0; k < 4; k++) {
+	for (int k = 0; k < 4 && nth == ALONE; k++) {
 		if (vex) {
 			emit(code, "vmovdqu %d(%%rsi), %%xmm%d", 16 * k, 3 + k);
 			emit(code, "vpshufb .Lreverse(%%rip), %%xmm%d, %%xmm%d", 3 + k, 3 + k);
@@ -588,8 +798,12 @@ static void sha_ni_block(struct code *code, const struct target *target)
 		}
 	}
 	for (int group = 0; group < 20; group++) { /* of four steps */
-		int words = words_register(target, group);
+		char words[32];
 
+		if (nth == ALONE)
+			snprintf(words, sizeof(words), "%%xmm%d", words_register(target, group));
+		else
+			snprintf(words, sizeof(words), "%d(%%rcx)", words_of_block(group, nth));
 		if (group == 14 || group == 16) {
 			int at = group == 14 ? ROW_STEP56 : ROW_STEP64;
 
@@ -604,23 +818,27 @@ static void sha_ni_block(struct code *code, const struct target *target)
 			snprintf(to, sizeof(to), "%d(%%rdi)", (group == 13 ? ROW_STEP56 : ROW_STEP64) + 16);
 			move(code, vex, "%xmm0", to);
 		}
-		if (group >= 4)
+		if (group >= 4 && nth == ALONE)
 			schedule_group(code, target, group);
-		if (group >= 8) {
-			snprintf(from, sizeof(from), "%%xmm%d", words);
+		if (group >= 8 && nth == ALONE) {
 			snprintf(to, sizeof(to), "%d(%%rcx)", word_at(4 * group + 3));
-			move(code, vex, from, to);
+			move(code, vex, words, to);
 		}
 		if (group >= 12 && group < 16) {
+			if (nth != ALONE) { /* they take the way through a register that is free just now */
+				snprintf(to, sizeof(to), "%%xmm%d", other);
+				move(code, vex, words, to);
+				strcpy(words, to);
+			}
 			snprintf(to, sizeof(to), "%d(%%rdi)", ROW_WORDS + 16 * (15 - group));
-			move(code, vex, from, to);
+			move(code, vex, words, to);
 		}
 		if (group && !target->rounds_only)
-			emit(code, "sha1nexte %%xmm%d, %%xmm%d", words, e);
+			emit(code, "sha1nexte %s, %%xmm%d", words, e);
 		else if (vex)
-			emit(code, "vpaddd %%xmm%d, %%xmm%d, %%xmm%d", words, e, e);
+			emit(code, "vpaddd %s, %%xmm%d, %%xmm%d", words, e, e);
 		else
-			emit(code, "paddd %%xmm%d, %%xmm%d", words, e);
+			emit(code, "paddd %s, %%xmm%d", words, e);
 		snprintf(to, sizeof(to), "%%xmm%d", other);
 		if (target->rounds_only)
 			emit(code, "vprold $30, %%xmm0, %s{%%k7}{z}", to);
@@ -633,9 +851,27 @@ static void sha_ni_block(struct code *code, const struct target *target)
 	}
 	emit(code, target->rounds_only ? "vpaddd %d(%%rdi), %%xmm1, %%xmm1" : "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
 	emit(code, vex ? "vpaddd %d(%%rdi), %%xmm0, %%xmm0" : "paddd %d(%%rdi), %%xmm0", ROW_IHV);
-	emit(code, "prefetcht0 1024(%%rsi)"); /* a file just mapped comes from memory */
-	emit(code, "add $64, %%rsi");
+	emit(code, "prefetcht0 %d(%%rsi)", 1024 + 64 * (nth == ALONE ? 0 : nth)); /* a file just mapped comes from memory */
+	if (nth == ALONE)
+		emit(code, "add $64, %%rsi");
 	emit(code, "add $%d, %%rdi", ROW_SIZE);
+}
+
+/* The same code with what it leaves at (%rcx) at (%r11) instead. */
+static struct code at_r11(const struct code *code)
+{
+	struct code moved = { 0 };
+
+	for (int k = 0; k < code->n; k++) {
+		char line[128], *at;
+
+		snprintf(line, sizeof(line), "%s", code->line[k]);
+		at = strstr(line, "(%rcx)");
+		if (at)
+			memcpy(at, "(%r11)", 6);
+		emit(&moved, "%s", line);
+	}
+	return moved;
 }
 
 /*
@@ -647,11 +883,11 @@ static void sha_ni_kernel(const struct target *target)
 {
 	struct code sha = { 0 }, filter = { 0 }, last_filter = { 0 };
 	bool vex = target->isa != SSE;
-	const char *move_name = vex ? "vmovdqa" : "movdqa";
+	const char *name = vex ? "vmovdqa" : "movdqa";
 	/* the filter reads the previous block's words: in the loop the chain stores to the other buffer */
 	int other = 256;
 
-	sha_ni_block(&sha, target);
+	sha_ni_block(&sha, target, ALONE);
 	conditions_across_words(&filter, target, false, "r9d");
 	conditions_across_words(&last_filter, target, true, "r9d");
 	print_head(target);
@@ -661,26 +897,17 @@ static void sha_ni_kernel(const struct target *target)
 	if (target->rounds_only)
 		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
 	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
-	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", move_name, ROW_IHV, move_name, ROW_IHV + 16);
+	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", name, ROW_IHV, name, ROW_IHV + 16);
 	print(&sha);
 	printf("\tdec %%rdx\n\tjz 2f\n\t.balign 32\n1:\n");
 	/* rcx: what the filter reads; the chain writes to rcx ^ 256 = r11 */
-	struct code chain = { 0 };
-	for (int k = 0; k < sha.n; k++) {
-		char line[128], *at;
-
-		snprintf(line, sizeof(line), "%s", sha.line[k]);
-		at = strstr(line, "(%rcx)");
-		if (at)
-			memcpy(at, "(%r11)", 6);
-		emit(&chain, "%s", line);
-	}
+	struct code chain = at_r11(&sha);
 	printf("\tmov %%rcx, %%r11\n\txor $%d, %%r11\n", other);
 	print_woven(&chain, &filter);
 	/* the chain has advanced rdi: the filtered block's row is two back */
 	printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n\tmov %%r11, %%rcx\n\tdec %%rdx\n\tjnz 1b\n2:\n",
 	       ROW_MASK - 2 * ROW_SIZE);
-	printf("\t%s %%xmm0, %d(%%rdi)\n\t%s %%xmm1, %d(%%rdi)\n", move_name, ROW_IHV, move_name, ROW_IHV + 16);
+	printf("\t%s %%xmm0, %d(%%rdi)\n\t%s %%xmm1, %d(%%rdi)\n", name, ROW_IHV, name, ROW_IHV + 16);
 	print(&last_filter);
 	printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n", ROW_MASK - ROW_SIZE);
 	printf("\tmov $64, %%ecx\n\tsub %%r8d, %%ecx\n\tshr %%cl, %%rax\n\tmov %%r10, %%rsp\n");
@@ -690,139 +917,58 @@ static void sha_ni_kernel(const struct target *target)
 	print_constants(target);
 }
 
-/* ---- Without SHA-NI ------------------------------------------------------------------------------------------------ */
+/* Fewer than eight blocks from %rsi on, %rdx of them, come to where reading eight does no harm. */
+static void spare_blocks(void)
+{
+	printf("\tcmp $8, %%rdx\n\tjae 4f\n\tmov %%edx, %%r9d\n\tshl $6, %%r9d\n3:\n");
+	for (int k = 16; k <= 64; k += 16)
+		printf("\tvmovdqu -%d(%%rsi,%%r9), %%xmm2\n\tvmovdqa %%xmm2, %d(%%rsp,%%r9)\n", k, BLOCKS_AT - k);
+	printf("\tsub $64, %%r9\n\tjnz 3b\n\tlea %d(%%rsp), %%rsi\n4:\n", BLOCKS_AT);
+}
 
 /*
- * At %rcx, as rows of 8 words, block k's at 4 * k: W[t] and its step's constant added up, in row t; the vectors that survive; W[t] alone.
+ * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n)
+ * Eight blocks at a time: while their chains run, woven into these, the words and conditions of the next eight; at the end up to eight
+ * chains alone.
+ * rdi: the row, rsi: the next blocks, rdx: blocks left, rcx: the words of these eight, r11: of the next, or the masks of the last,
+ * r9: help, and the rest as above.
  */
-#define STRIDE 32
-#define MASK_AT (80 * STRIDE)
-
-static int raw_at(int t)
+static void sha_ni_many_kernel(const struct target *target)
 {
-	return (81 + t) * STRIDE;
-}
+	struct code chains = { 0 }, chain = { 0 }, words = { 0 }, next;
 
-/* Stores W[t], a register. Those with enough registers need it alone only for survivors. */
-static void store_word(struct code *code, const struct target *target, int t, int w)
-{
-	int sum = evex(target) ? 6 : 7;
-
-	if (!evex(target) || (t >= 48 && t < 64))
-		emit(code, "%s %%ymm%d, %d(%%rcx)", evex(target) ? "vmovdqa32" : "vmovdqa", w, raw_at(t));
-	emit(code, "vpaddd .Lk+%d(%%rip), %%ymm%d, %%ymm%d", 32 * (t / 20), w, sum);
-	emit(code, "vmovdqa %%ymm%d, %d(%%rcx)", sum, STRIDE * t);
-}
-
-static void transpose(struct code *code, const struct target *target)
-{
-	for (int half = 0; half < 2; half++) {
-		for (int block = 0; block < 8; block++) {
-			emit(code, "vmovdqu %d(%%rsi), %%ymm%d", 64 * block + 32 * half, block);
-			emit(code, "vpshufb .Lswap(%%rip), %%ymm%d, %%ymm%d", block, block);
-		}
-		for (int k = 0; k < 8; k += 2) { /* pairs of blocks, words 0 1 4 5 and 2 3 6 7 */
-			emit(code, "vpunpckldq %%ymm%d, %%ymm%d, %%ymm%d", k + 1, k, 8 + k);
-			emit(code, "vpunpckhdq %%ymm%d, %%ymm%d, %%ymm%d", k + 1, k, 9 + k);
-		}
-		for (int k = 0; k < 8; k += 4) { /* four blocks, words k and k + 4 */
-			emit(code, "vpunpcklqdq %%ymm%d, %%ymm%d, %%ymm%d", 10 + k, 8 + k, k);
-			emit(code, "vpunpckhqdq %%ymm%d, %%ymm%d, %%ymm%d", 10 + k, 8 + k, k + 1);
-			emit(code, "vpunpcklqdq %%ymm%d, %%ymm%d, %%ymm%d", 11 + k, 9 + k, k + 2);
-			emit(code, "vpunpckhqdq %%ymm%d, %%ymm%d, %%ymm%d", 11 + k, 9 + k, k + 3);
-		}
-		for (int k = 0; k < 4; k++) {
-			emit(code, "vperm2i128 $0x20, %%ymm%d, %%ymm%d, %%ymm%d", k + 4, k, 8 + k);
-			emit(code, "vperm2i128 $0x31, %%ymm%d, %%ymm%d, %%ymm%d", k + 4, k, 12 + k);
-		}
-		for (int k = 0; k < 8; k++) {
-			store_word(code, target, 8 * half + k, 8 + k);
-			if (evex(target)) /* the last 16 words stay in ymm16 to ymm31 */
-				emit(code, "vmovdqa32 %%ymm%d, %%ymm%d", 8 + k, 16 + 8 * half + k);
-		}
+	for (int nth = 0; nth < 8; nth++) {
+		sha_ni_block(&chains, target, nth);
+		emit(&chains, "mov %d(%%rcx), %%r9d", MASKS_AT + 4 * nth);
+		emit(&chains, "mov %%r9d, %d(%%rdi)", ROW_MASK - ROW_SIZE);
+		emit(&chains, "neg %%r9d");
+		emit(&chains, "rcr $1, %%rax");
 	}
+	sha_ni_block(&chain, target, 0);
+	conditions_across_blocks(&words, target);
+	next = at_r11(&words);
+	print_head(target);
+	printf("\tvzeroupper\n\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-64, %%rsp\n", FRAME_SIZE);
+	if (target->rounds_only)
+		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
+	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
+	spare_blocks();
+	print(&words);
+	printf("\tlea %d(%%rsp), %%r11\n\tvmovdqa %d(%%rdi), %%xmm0\n\tvmovdqa %d(%%rdi), %%xmm1\n", OTHER_AT, ROW_IHV, ROW_IHV + 16);
+	printf("\tcmp $8, %%rdx\n\tjbe 2f\n\t.balign 32\n1:\n\tadd $512, %%rsi\n\tsub $8, %%rdx\n");
+	spare_blocks();
+	print_woven(&chains, &next);
+	printf("\txchg %%rcx, %%r11\n\tcmp $8, %%rdx\n\tja 1b\n2:\n\tlea %d(%%rcx), %%r11\n5:\n", MASKS_AT);
+	print(&chain);
+	printf("\tmov (%%r11), %%r9d\n\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n", ROW_MASK - ROW_SIZE);
+	printf("\tlea 4(%%r11), %%r11\n\tlea 16(%%rcx), %%rcx\n\tdec %%rdx\n\tjnz 5b\n");
+	printf("\tvmovdqa %%xmm0, %d(%%rdi)\n\tvmovdqa %%xmm1, %d(%%rdi)\n", ROW_IHV, ROW_IHV + 16);
+	printf("\tmov $64, %%ecx\n\tsub %%r8d, %%ecx\n\tshr %%cl, %%rax\n\tmov %%r10, %%rsp\n\tret\n");
+	printf("\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
+	print_constants(target);
 }
 
-/* W[t] of eight blocks. Without enough registers all of them are taken from memory. */
-static void schedule_word(struct code *code, const struct target *target, int t)
-{
-	if (evex(target)) {
-		int w = 16 + t % 16; /* W[t - 16] so far */
-
-		emit(code, "vpxord %%ymm%d, %%ymm%d, %%ymm%d", 16 + (t - 14) % 16, w, w);
-		emit(code, "vpternlogd $0x96, %%ymm%d, %%ymm%d, %%ymm%d", 16 + (t - 8) % 16, 16 + (t - 3) % 16, w);
-		emit(code, "vprold $1, %%ymm%d, %%ymm%d", w, w);
-		store_word(code, target, t, w);
-		return;
-	}
-	emit(code, "vmovdqa %d(%%rcx), %%ymm6", raw_at(t - 16));
-	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", raw_at(t - 14));
-	emit(code, "vpxor %d(%%rcx), %%ymm6, %%ymm6", raw_at(t - 8));
-	emit(code, "vpxor %%ymm%d, %%ymm6, %%ymm6", 8 + t % 3); /* the last three words are in ymm8 to ymm10 */
-	emit(code, "vpsrld $31, %%ymm6, %%ymm7");
-	emit(code, "vpaddd %%ymm6, %%ymm6, %%ymm6");
-	emit(code, "vpor %%ymm6, %%ymm7, %%ymm%d", 8 + t % 3);
-	store_word(code, target, t, 8 + t % 3);
-}
-
-/* The conditions whose later word is W[t], each in all lanes. */
-static void conditions_of_word(struct code *code, const struct target *target, int t, int *nth)
-{
-	bool done[MAX_CONDITIONS] = { false };
-
-	for (int c = 0; c < nconditions; c++) {
-		const struct condition *first = &conditions[c];
-		int shift = first->bit_i - first->bit_j, x = 4 + *nth % 2;
-
-		if (first->j != t || done[c])
-			continue;
-		if (evex(target)) {
-			emit(code, "vprold $%d, %%ymm%d, %%ymm%d", shift & 31, 16 + t % 16, x);
-			emit(code, "vpxord %%ymm%d, %%ymm%d, %%ymm%d", 16 + first->i % 16, x, x);
-		} else if (shift) {
-			emit(code, "%s $%d, %%ymm%d, %%ymm%d", shift > 0 ? "vpslld" : "vpsrld", abs(shift), 8 + t % 3, x);
-			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", raw_at(first->i), x, x);
-		} else {
-			emit(code, "vpxor %d(%%rcx), %%ymm%d, %%ymm%d", raw_at(first->i), 8 + t % 3, x);
-		}
-		for (int k = c; k < nconditions; k++) {
-			const struct condition *other = &conditions[k];
-			uint32_t bits[8], vectors[8];
-
-			if (other->j != t || other->i != first->i || other->bit_i - other->bit_j != shift)
-				continue;
-			for (int lane = 0; lane < 8; lane++) {
-				bits[lane] = 1u << other->bit_i;
-				vectors[lane] = other->vectors;
-			}
-			test(code, target, x, other->xor, bits, vectors, (*nth)++);
-			done[k] = true;
-		}
-	}
-}
-
-static void conditions_across_blocks(struct code *code, const struct target *target)
-{
-	int nth = 0;
-
-	transpose(code, target);
-	clear_accumulators(code, target);
-	if (!evex(target))
-		for (int t = 13; t < 16; t++)
-			emit(code, "vmovdqa %d(%%rcx), %%ymm%d", raw_at(t), 8 + t % 3);
-	for (int t = 16; t < 80; t++) {
-		schedule_word(code, target, t);
-		conditions_of_word(code, target, t, &nth);
-	}
-	join_accumulators(code, target);
-	if (!evex(target)) {
-		emit(code, "vpcmpeqd %%ymm1, %%ymm1, %%ymm1");
-		emit(code, "vpxor %%ymm1, %%ymm0, %%ymm0");
-	}
-	emit(code, "vmovdqa %%ymm0, %d(%%rcx)", MASK_AT);
-	if (nth != nconditions)
-		die("conditions left over");
-}
+/* ---- Without SHA-NI ------------------------------------------------------------------------------------------------ */
 
 /*
  * Step t from (a, b, c, d, e) to (e, a, b, c, d), in registers NAMES[0] to NAMES[4]; the next step's names move by one.
@@ -900,12 +1046,12 @@ static void scalar_leave(const struct target *target)
 }
 
 /*
- * uint64_t sha1dc_<isa>_words(struct sha1dc_row *rows, const void *blocks, size_t n)
+ * uint64_t sha1dc_<isa>(struct sha1dc_row *rows, const void *blocks, size_t n)
  * For few blocks: one after another, each with its schedule and conditions across words woven into the steps.
  * rdi: the row, rsi: the block, rdx: blocks left, rcx: the words W[79] down to W[0], then their sums with the steps' constants,
  * r8 to r12: a to e, rax and rbx: help, rbp: the frame, r13: the result, filled from the top, r14: survivors.
  */
-static void scalar_words_kernel(const struct target *target)
+static void scalar_kernel(const struct target *target)
 {
 	struct code code = { 0 }, filter = { 0 };
 	const int sums = 320;
@@ -949,18 +1095,18 @@ static void scalar_words_kernel(const struct target *target)
 }
 
 /*
- * uint64_t sha1dc_<isa>(struct sha1dc_row *rows, const void *blocks, size_t n), n a multiple of 8
+ * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n), n a multiple of 8
  * For many blocks: eight at a time, first the words and conditions of all of them, then their steps, shared by both kernels.
  * rdi: the row, rsi: the blocks, rdx: blocks left, rcx: the eight blocks' words, r8 to r12: a to e, rax and rbx: help, rbp: the frame,
  * r13: the result, filled from the top, r14: how many of the eight are left.
  */
-static void scalar_kernel(const struct target *target)
+static void scalar_many_kernel(const struct target *target)
 {
 	struct code words = { 0 };
 
 	conditions_across_blocks(&words, target);
 	print_head(target);
-	scalar_enter((81 + 80) * STRIDE);
+	scalar_enter(FRAME_SIZE);
 	printf("1:\n");
 	print(&words);
 	printf("\tvzeroupper\n\tcall .Lsteps\n\tadd $512, %%rsi\n\tsub $8, %%rdx\n\tjnz 1b\n");
@@ -968,21 +1114,21 @@ static void scalar_kernel(const struct target *target)
 	print_constants(target);
 }
 
-static void scalar_steps(void)
+static void scalar_many_steps(void)
 {
 	struct code steps = { 0 };
 
 	for (int t = 0; t < 80; t++)
-		scalar_step(&steps, t, STRIDE * t);
+		scalar_step(&steps, t, ROW * t);
 	scalar_add(&steps);
-	emit(&steps, "mov %d(%%rcx), %%eax", MASK_AT);
+	emit(&steps, "mov %d(%%rcx), %%eax", MASKS_AT);
 	emit(&steps, "mov %%eax, %d(%%rdi)", ROW_MASK);
 	emit(&steps, "neg %%eax");
 	emit(&steps, "rcr $1, %%r13");
 	emit(&steps, "test %%eax, %%eax");
 	emit(&steps, "jz 2f");
 	for (int t = 63; t >= 48; t--) {
-		emit(&steps, "mov %d(%%rcx), %%eax", raw_at(t));
+		emit(&steps, "mov %d(%%rcx), %%eax", row_at(t));
 		emit(&steps, "mov %%eax, %d(%%rdi)", ROW_WORDS + 4 * (63 - t));
 	}
 	printf("\n\t.type sha1dc_steps, @function\n\t.balign 64\nsha1dc_steps:\n.Lsteps:\n\tmov $8, %%r14d\n\t.balign 32\n1:\n");
@@ -996,15 +1142,17 @@ static void write_kernels(void)
 	puts("/* The kernels of collision-detecting SHA-1: made by sha1dc_gen */\n#include <cet.h>\n\t.text");
 	for (size_t k = 0; k < sizeof(sha_ni_targets) / sizeof(*sha_ni_targets); k++)
 		sha_ni_kernel(&sha_ni_targets[k]);
+	for (size_t k = 0; k < sizeof(sha_ni_many_targets) / sizeof(*sha_ni_many_targets); k++)
+		sha_ni_many_kernel(&sha_ni_many_targets[k]);
 	for (size_t k = 0; k < sizeof(scalar_targets) / sizeof(*scalar_targets); k++)
 		scalar_kernel(&scalar_targets[k]);
-	scalar_steps();
-	for (size_t k = 0; k < sizeof(scalar_words_targets) / sizeof(*scalar_words_targets); k++)
-		scalar_words_kernel(&scalar_words_targets[k]);
+	for (size_t k = 0; k < sizeof(scalar_many_targets) / sizeof(*scalar_many_targets); k++)
+		scalar_many_kernel(&scalar_many_targets[k]);
+	scalar_many_steps();
 	puts("\t.section .rodata\n\t.balign 32\n"
-	     ".Lreverse:\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n\t.balign 32\n"
+	     ".Lreverse:\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n"
+	     ".Lorder:\n\t.long 0,4,1,5,2,6,3,7\n"
 	     ".Lk:\n\t.fill 8, 4, 0x5a827999\n\t.fill 8, 4, 0x6ed9eba1\n\t.fill 8, 4, 0x8f1bbcdc\n\t.fill 8, 4, 0xca62c1d6\n"
-	     ".Lswap:\n\t.byte 3,2,1,0,7,6,5,4,11,10,9,8,15,14,13,12\n\t.byte 3,2,1,0,7,6,5,4,11,10,9,8,15,14,13,12\n"
 	     "\t.section .note.GNU-stack, \"\", @progbits");
 }
 
