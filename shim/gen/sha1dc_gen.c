@@ -209,28 +209,38 @@ static const char *reg(const struct target *target, int number)
 	return name;
 }
 
-/* Constants: vectors of 32-bit words, each kept once, printed after the code. */
-static uint32_t pool[1024][8];
-static int pool_lanes, npool;
+/* Constants: LANES 32-bit words, or one, each kept once, printed after the code. Returns the offset. */
+#define MAX_POOL 4096
+static uint32_t pool[MAX_POOL];
+static int npool;
 
-static int constant(const struct target *target, const uint32_t *words)
+static int constant(const uint32_t *words, int lanes)
 {
-	pool_lanes = target->lanes;
-	for (int k = 0; k < npool; k++)
-		if (!memcmp(pool[k], words, 4 * pool_lanes))
-			return 4 * pool_lanes * k;
-	memcpy(pool[npool], words, 4 * pool_lanes);
-	return 4 * pool_lanes * npool++;
+	int at = 0;
+
+	while (at < npool && at + lanes <= MAX_POOL && memcmp(pool + at, words, 4 * lanes))
+		at += lanes;
+	if (at + lanes > MAX_POOL)
+		die("too many constants");
+	memcpy(pool + at, words, 4 * lanes);
+	if (npool < at + lanes)
+		npool = at + lanes;
+	return 4 * at;
+}
+
+static bool all_equal(const uint32_t *words, int lanes)
+{
+	for (int k = 1; k < lanes; k++)
+		if (words[k] != words[0])
+			return false;
+	return true;
 }
 
 static void print_constants(const struct target *target)
 {
 	printf("\t.section .rodata\n\t.balign 64\n.Lconstants_%s:\n", target->kernel);
-	for (int k = 0; k < npool; k++) {
-		printf("\t.long ");
-		for (int lane = 0; lane < pool_lanes; lane++)
-			printf("0x%x%s", pool[k][lane], lane < pool_lanes - 1 ? "," : "\n");
-	}
+	for (int k = 0; k < npool; k++)
+		printf("%s0x%x%s", k % 8 ? "," : "\t.long ", pool[k], k % 8 == 7 || k == npool - 1 ? "\n" : "");
 	printf("\t.text\n");
 	npool = 0;
 }
@@ -243,29 +253,31 @@ static void print_constants(const struct target *target)
 static void test(struct code *code, const struct target *target, int x, bool differ, const uint32_t *bits, const uint32_t *vectors, int nth)
 {
 	int accumulator = target->first + nth % target->accumulators;
-	int bits_at = constant(target, bits);
+	bool equal = target->isa != SSE && all_equal(bits, target->lanes) && all_equal(vectors, target->lanes); /* one word is enough */
 
 	if (evex(target)) {
 		uint32_t keep[8];
-		int k = 1 + nth % 6;
+		int k = 1 + nth % 6, kept = equal ? 1 : target->lanes;
+		const char *broadcast = equal ? "{1to8}" : "";
 
 		for (int lane = 0; lane < target->lanes; lane++)
 			keep[lane] = ~vectors[lane];
-		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %%k%d", differ ? "vptestnmd" : "vptestmd", target->kernel, bits_at,
-		     reg(target, x), k);
-		emit(code, "vpandd .Lconstants_%s+%d(%%rip), %s, %s{%%k%d}", target->kernel, constant(target, keep),
+		emit(code, "%s .Lconstants_%s+%d(%%rip)%s, %s, %%k%d", differ ? "vptestnmd" : "vptestmd", target->kernel,
+		     constant(bits, kept), broadcast, reg(target, x), k);
+		emit(code, "vpandd .Lconstants_%s+%d(%%rip)%s, %s, %s{%%k%d}", target->kernel, constant(keep, kept), broadcast,
 		     reg(target, accumulator), reg(target, accumulator), k);
 		return;
 	}
 
 	/* vpsignd keeps a word whose controlling word is positive, clears it where that is zero */
 	int violated = 13, ruled_out = 14 + nth % 2;
-	int vectors_at = constant(target, vectors);
+	int bits_at = constant(bits, target->lanes), vectors_at = constant(vectors, equal ? 1 : target->lanes);
 
 	if (target->isa == AVX2) {
 		emit(code, "%s .Lconstants_%s+%d(%%rip), %s, %s", differ ? "vpandn" : "vpand", target->kernel, bits_at, reg(target, x),
 		     reg(target, violated));
-		emit(code, "vmovdqa .Lconstants_%s+%d(%%rip), %s", target->kernel, vectors_at, reg(target, ruled_out));
+		emit(code, "%s .Lconstants_%s+%d(%%rip), %s", equal ? "vpbroadcastd" : "vmovdqa", target->kernel, vectors_at,
+		     reg(target, ruled_out));
 		emit(code, "vpsignd %s, %s, %s", reg(target, violated), reg(target, ruled_out), reg(target, ruled_out));
 		emit(code, "vpor %s, %s, %s", reg(target, ruled_out), reg(target, accumulator), reg(target, accumulator));
 	} else {
