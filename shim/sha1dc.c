@@ -204,7 +204,8 @@ typedef uint32_t words16 __attribute__((vector_size(64)));
 static const struct kernel {
 	const char *name;
 	unsigned needs; /* CPU_*: all of these */
-	sha1dc_kernel_fn *hash, *hash_many;
+	sha1dc_kernel_fn *hash;
+	sha1dc_many_fn *hash_many;
 	unsigned many, unit; /* hash_many is faster from so many blocks on, and takes multiples of so many */
 	unsigned lanes;      /* of recompress */
 	sha1dc_recompress_fn *recompress, *recompress_all; /* all: with 512-bit vectors */
@@ -253,6 +254,7 @@ struct work {
 	bool found; /* a collision */
 	struct sha1dc_state ihv;
 	struct sha1dc_survivors survivors;
+	struct sha1dc_ahead ahead;
 };
 
 static inline void start(struct work *work, const struct kernel *kernel, const uint32_t ihv[5])
@@ -263,6 +265,7 @@ static inline void start(struct work *work, const struct kernel *kernel, const u
 	work->ihv.dcba = _mm_set_epi32(ihv[0], ihv[1], ihv[2], ihv[3]);
 	work->ihv.e = _mm_set_epi32(ihv[4], 0, 0, 0);
 	work->survivors.n = 0;
+	work->ahead.ready = NULL;
 }
 
 /* a to e of a state that is not within the steps */
@@ -333,16 +336,17 @@ static void hash_blocks(struct work *work, const unsigned char *block, size_t n)
 
 	while (n) {
 		const unsigned char *next = block + 64 * run;
-		sha1dc_kernel_fn *hash = work->kernel->hash;
+		const struct kernel *kernel = work->kernel;
 		uint64_t next_survived;
 
 		run = n < RUN ? n : RUN;
-		if (work->kernel->hash_many && n >= work->kernel->many) {
-			hash = work->kernel->hash_many;
-			run -= run % work->kernel->unit;
-		}
 		rows[turn][0].ihv = work->ihv;
-		next_survived = hash(rows[turn], next, run);
+		if (kernel->hash_many && (n >= kernel->many || work->ahead.ready)) {
+			run -= run % kernel->unit;
+			next_survived = kernel->hash_many(rows[turn], next, run, n - run, &work->ahead);
+		} else {
+			next_survived = kernel->hash(rows[turn], next, run);
+		}
 		work->ihv = rows[turn][run].ihv;
 		n -= run;
 		if (unlikely(survived))

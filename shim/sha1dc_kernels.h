@@ -22,12 +22,23 @@ struct sha1dc_row {
 
 /*
  * Compresses N blocks, 1 to 64, starting from rows[0].ihv: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result is set where
- * rows[k].mask is not 0. Of sha1dc_avx512vl_many and sha1dc_avx2_many N is a multiple of 8.
+ * rows[k].mask is not 0.
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_rnds, sha1dc_avx512vl_rnds_many, sha1dc_avx2_ni, sha1dc_avx2_ni_apart,
-	sha1dc_avx2_ni_apart_many, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx512vl_many, sha1dc_avx2, sha1dc_avx2_many;
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_rnds, sha1dc_avx2_ni, sha1dc_avx2_ni_apart, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
+
+/*
+ * The same for many blocks. MORE blocks follow BLOCKS, to come with the next call; N is 64 then. Those with SHA-NI work ahead on them, in
+ * AHEAD, of which READY is NULL before the first call. Those without take multiples of 8.
+ */
+struct sha1dc_ahead {
+	unsigned char words[258 * 32] __attribute__((aligned(64)));
+	void *ready;
+};
+typedef uint64_t sha1dc_many_fn(struct sha1dc_row *rows, const void *blocks, size_t n, size_t more, struct sha1dc_ahead *ahead);
+
+sha1dc_many_fn sha1dc_avx512vl_rnds_many, sha1dc_avx2_ni_apart_many, sha1dc_avx512vl_many, sha1dc_avx2_many;
 
 /*
  * Pairs of a block and a disturbance vector that its conditions did not rule out, to be decided by recompression: a column each.

@@ -869,8 +869,8 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 	emit(code, "add $%d, %%rdi", ROW_SIZE);
 }
 
-/* The same code with what it leaves at (%rcx) at (%r11) instead. */
-static struct code at_r11(const struct code *code)
+/* The same code with the base register TO instead of FROM, names of the same length. */
+static struct code rebased(const struct code *code, const char *from, const char *to)
 {
 	struct code moved = { 0 };
 
@@ -878,9 +878,9 @@ static struct code at_r11(const struct code *code)
 		char line[128], *at;
 
 		snprintf(line, sizeof(line), "%s", code->line[k]);
-		at = strstr(line, "(%rcx)");
+		at = strstr(line, from);
 		if (at)
-			memcpy(at, "(%r11)", 6);
+			memcpy(at, to, strlen(to));
 		emit(&moved, "%s", line);
 	}
 	return moved;
@@ -913,7 +913,7 @@ static void sha_ni_kernel(const struct target *target)
 	print(&sha);
 	printf("\tdec %%rdx\n\tjz 2f\n\t.balign 32\n1:\n");
 	/* rcx: what the filter reads; the chain writes to rcx ^ 256 = r11 */
-	struct code chain = at_r11(&sha);
+	struct code chain = rebased(&sha, "(%rcx)", "(%r11)");
 	printf("\tmov %%rcx, %%r11\n\txor $%d, %%r11\n", other);
 	print_woven(&chain, &filter);
 	/* the chain has advanced rdi: the filtered block's row is two back */
@@ -929,25 +929,28 @@ static void sha_ni_kernel(const struct target *target)
 	print_constants(target);
 }
 
-/* Fewer than eight blocks from %rsi on, %rdx of them, come to where reading eight does no harm. */
+/* Fewer than eight blocks from %rsi on, %r9 of them, come to where reading eight does no harm. */
 static void spare_blocks(void)
 {
-	printf("\tcmp $8, %%rdx\n\tjae 4f\n\tmov %%edx, %%r9d\n\tshl $6, %%r9d\n3:\n");
+	printf("\tcmp $8, %%r9\n\tjae 4f\n\tshl $6, %%r9d\n3:\n");
 	for (int k = 16; k <= 64; k += 16)
-		printf("\tvmovdqu -%d(%%rsi,%%r9), %%xmm2\n\tvmovdqa %%xmm2, %d(%%rsp,%%r9)\n", k, BLOCKS_AT - k);
-	printf("\tsub $64, %%r9\n\tjnz 3b\n\tlea %d(%%rsp), %%rsi\n4:\n", BLOCKS_AT);
+		printf("\tvmovdqu -%d(%%rsi,%%r9), %%xmm2\n\tvmovdqa %%xmm2, %d(%%r10,%%r9)\n", k, BLOCKS_AT - k);
+	printf("\tsub $64, %%r9\n\tjnz 3b\n\tlea %d(%%r10), %%rsi\n4:\n", BLOCKS_AT);
 }
 
+/* struct sha1dc_ahead of sha1dc_kernels.h: the frame, and then the words of the blocks to come, or NULL */
+#define READY_AT FRAME_SIZE
+
 /*
- * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n)
+ * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n, size_t more, struct sha1dc_ahead *ahead)
  * Eight blocks at a time: while their chains run, woven into these, the words and conditions of the next eight; at the end up to eight
  * chains alone.
- * rdi: the row, rsi: the next blocks, rdx: blocks left, rcx: the words of these eight, r11: of the next, or the masks of the last,
- * r9: help, and the rest as above.
+ * rdi: the row, rsi: these eight blocks, rdx: blocks left, r8: more, rcx: the words of these eight, r11: of the next, or the masks of the
+ * last, r10: the frame, r9: help, rax: the result, filled from the top.
  */
 static void sha_ni_many_kernel(const struct target *target)
 {
-	struct code chains = { 0 }, chain = { 0 }, words = { 0 }, next;
+	struct code chains = { 0 }, chain = { 0 }, code = { 0 }, words, next;
 
 	for (int nth = 0; nth < 8; nth++) {
 		sha_ni_block(&chains, target, nth);
@@ -957,25 +960,28 @@ static void sha_ni_many_kernel(const struct target *target)
 		emit(&chains, "rcr $1, %%rax");
 	}
 	sha_ni_block(&chain, target, 0);
-	conditions_across_blocks(&words, target);
-	next = at_r11(&words);
+	conditions_across_blocks(&code, target);
+	words = rebased(&code, "(%rsp)", "(%r10)");
+	next = rebased(&words, "(%rcx)", "(%r11)");
 	print_head(target);
-	printf("\tvzeroupper\n\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-64, %%rsp\n", FRAME_SIZE);
+	printf("\tvzeroupper\n\tpush %%rdx\n\tmov %%r8, %%r10\n\tmov %%rcx, %%r8\n\txor %%eax, %%eax\n");
 	if (target->rounds_only)
 		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
-	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
+	printf("\tmov %d(%%r10), %%rcx\n\ttest %%rcx, %%rcx\n\tjnz 6f\n\tmov %%r10, %%rcx\n\tlea (%%rdx,%%r8), %%r9\n", READY_AT);
 	spare_blocks();
 	print(&words);
-	printf("\tlea %d(%%rsp), %%r11\n\tvmovdqa %d(%%rdi), %%xmm0\n\tvmovdqa %d(%%rdi), %%xmm1\n", OTHER_AT, ROW_IHV, ROW_IHV + 16);
-	printf("\tcmp $8, %%rdx\n\tjbe 2f\n\t.balign 32\n1:\n\tadd $512, %%rsi\n\tsub $8, %%rdx\n");
+	printf("6:\n\tlea %d(%%r10,%%r10), %%r11\n\tsub %%rcx, %%r11\n", OTHER_AT);
+	printf("\tvmovdqa %d(%%rdi), %%xmm0\n\tvmovdqa %d(%%rdi), %%xmm1\n\t.balign 32\n1:\n", ROW_IHV, ROW_IHV + 16);
+	printf("\tlea -8(%%rdx,%%r8), %%r9\n\ttest %%r9, %%r9\n\tjle 2f\n\tadd $512, %%rsi\n");
 	spare_blocks();
 	print_woven(&chains, &next);
-	printf("\txchg %%rcx, %%r11\n\tcmp $8, %%rdx\n\tja 1b\n2:\n\tlea %d(%%rcx), %%r11\n5:\n", MASKS_AT);
+	printf("\txchg %%rcx, %%r11\n\tsub $8, %%rdx\n\tjnz 1b\n\tmov %%rcx, %d(%%r10)\n\tjmp 6f\n", READY_AT);
+	printf("2:\n\tlea %d(%%rcx), %%r11\n5:\n", MASKS_AT);
 	print(&chain);
 	printf("\tmov (%%r11), %%r9d\n\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n", ROW_MASK - ROW_SIZE);
-	printf("\tlea 4(%%r11), %%r11\n\tlea 16(%%rcx), %%rcx\n\tdec %%rdx\n\tjnz 5b\n");
+	printf("\tlea 4(%%r11), %%r11\n\tlea 16(%%rcx), %%rcx\n\tdec %%rdx\n\tjnz 5b\n\tmov %%rdx, %d(%%r10)\n6:\n", READY_AT);
 	printf("\tvmovdqa %%xmm0, %d(%%rdi)\n\tvmovdqa %%xmm1, %d(%%rdi)\n", ROW_IHV, ROW_IHV + 16);
-	printf("\tmov $64, %%ecx\n\tsub %%r8d, %%ecx\n\tshr %%cl, %%rax\n\tmov %%r10, %%rsp\n\tret\n");
+	printf("\tpop %%rdx\n\tmov $64, %%ecx\n\tsub %%edx, %%ecx\n\tshr %%cl, %%rax\n\tret\n");
 	printf("\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
 	print_constants(target);
 }
@@ -1107,7 +1113,7 @@ static void scalar_kernel(const struct target *target)
 }
 
 /*
- * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n), n a multiple of 8
+ * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n, ...), n a multiple of 8
  * For many blocks: eight at a time, first the words and conditions of all of them, then their steps, shared by both kernels.
  * rdi: the row, rsi: the blocks, rdx: blocks left, rcx: the eight blocks' words, r8 to r12: a to e, rax and rbx: help, rbp: the frame,
  * r13: the result, filled from the top, r14: how many of the eight are left.
