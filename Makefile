@@ -43,7 +43,10 @@ KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu el
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
 CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils eatmydata fakeroot faketime gdb libc6-dev-i386 libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
-	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user shellcheck strace util-linux valgrind
+	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user shellcheck strace util-linux valgrind \
+	$(if $(GIT_SUITE),$(GIT_SUITE_PACKAGES))
+# To build the helpers of git's own test suite, and what its scripts use.
+GIT_SUITE_PACKAGES = $(BUILD_PACKAGES) git libexpat1-dev libpcre2-dev patch util-linux xz-utils
 
 ## make            the library, build/libfastsha.so, and the command, build/fastsha
 all: $(BUILD)/libfastsha.so $(CLI)
@@ -58,9 +61,10 @@ $(BUILD)/shim/%.o: shim/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(SHIM_CFLAGS) -MMD -MP -c -o $@ $<
 	@$(if $(filter $<,$(ENGINES)),:,objcopy --rename-section .text=.text.startup $@)
 
+# What is built in another folder has the same bytes: gcc passes these to the assembler, too.
 $(BUILD)/shim/%.o: shim/%.S
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -g -fcf-protection=full -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(filter -ffile-prefix-map=% -fdebug-prefix-map=%,$(CFLAGS)) -g -fcf-protection=full -MMD -MP -c -o $@ $<
 
 # Collision-detecting SHA-1: kernels and a table are written by a program from two data files.
 SHA1DC_GEN = $(BUILD)/sha1dc_gen
@@ -152,12 +156,12 @@ tests: all $(TESTS)
 packages:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
 
-## make check      every test; NAMES="git.bats test_sha1" runs only these
+## make check      every test; NAMES="git.bats test_sha1" runs only these; GIT_SUITE=1 adds 60 scripts of git's own suite
 check:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
 	@echo 'building ...'
 	@$(MAKE) -s --no-print-directory -j"$$(nproc)" tests
-	@BUILD=$(BUILD) scripts/check.sh $(NAMES)
+	@BUILD=$(BUILD) GIT_SUITE=$(GIT_SUITE) scripts/check.sh $(NAMES)
 
 ## make check-long  the same with more random cases and larger inputs
 check-long: export CHECK_LONG = 1
@@ -165,11 +169,11 @@ check-long: check
 
 ## make check-git  git's own test suite under the library (hours); check-git-short: 60 of its scripts
 check-git: all
-	@scripts/need-packages.sh $(BUILD_PACKAGES) dpkg-dev git libexpat1-dev libpcre2-dev
+	@scripts/need-packages.sh $(GIT_SUITE_PACKAGES) acl apache2-bin gnupg libio-pty-perl
 	@BUILD=$(BUILD) scripts/check-git.sh
 
 check-git-short: all
-	@scripts/need-packages.sh $(BUILD_PACKAGES) dpkg-dev git libexpat1-dev libpcre2-dev
+	@scripts/need-packages.sh $(GIT_SUITE_PACKAGES)
 	@BUILD=$(BUILD) scripts/check-git.sh short
 
 # libFuzzer targets, each with what it tests compiled for it; from tests/corpus_NAME where that exists, keeps what it finds in $(BUILD).

@@ -75,7 +75,7 @@ fsck_served() {
 
 @test "standard input, output and error closed" {
 	for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
-		same bash -c "git -C '$REPO' fsck --full $closed; echo \$?"
+		same bash -c "git -C '$REPO' fsck --full $closed; echo \$?; git -C '$REPO' log -p $closed; echo \$?"
 	done
 	assert_served git 300000
 }

@@ -4,7 +4,8 @@
 # Fetches the source package of the installed git by apt, builds its test helpers under build/git-suite, and runs t0*, t1*, t5*, t6* and t7*
 # (short: the scripts of scripts/check-git.list) with LD_PRELOAD. What fails is run again without; what fails only with the library, and does
 # so once more alone, is a failure. Prints how many scripts and assertions ran, and how many bytes git's processes had hashed by the library.
-# Keeps what failing scripts printed in build/git-suite/results. JOBS=N: so many scripts at once; TIMEOUT=N: seconds for one of them.
+# Keeps what failing scripts printed in build/git-suite/results. JOBS=N: so many scripts at once; TIMEOUT=N: seconds for one of them;
+# RESUME=1: goes on where a run that was interrupted has stopped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
@@ -57,11 +58,13 @@ else
 fi
 
 results=$suite/results
-rm -rf "$results"
-mkdir "$results"
-# The library as it is now: the tests take long, and somebody may build meanwhile.
 library=$results/libfastsha.so
-cp "$build/libfastsha.so" "$library" || exit 1
+if [ -z "${RESUME-}" ] || [ ! -e "$library" ]; then
+	rm -rf "$results"
+	mkdir "$results"
+	# As it is now: the tests take long, and somebody may build meanwhile.
+	cp "$build/libfastsha.so" "$library" || exit 1
+fi
 space=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)" cg.XXXXXX)
 trap 'rm -rf "$space"' EXIT
 # Some of the tests skip themselves for root, to whom nothing is forbidden.
@@ -82,7 +85,6 @@ run_script() {
 	# shellcheck disable=SC2086 # words, or none
 	$as timeout "$timeout" bash "./$script" </dev/null >"$out" 2>&1 || rc=$?
 	unset LD_PRELOAD
-	echo "$rc" >"$out.rc"
 	echo "$((SECONDS - start)) $script" >"$out.time"
 	if [ "$side" != stock ]; then
 		sed -n 's/.*"name":"git","state":"on".*"calls":\([0-9]*\),"bytes":\([0-9]*\)},{"name":"memcmp".*/\1 \2/p' "$FASTSHA_REPORT" 2>/dev/null |
@@ -90,6 +92,7 @@ run_script() {
 		rm -f "$FASTSHA_REPORT"
 	fi
 	rm -rf "$TEST_OUTPUT_DIRECTORY"
+	echo "$rc" >"$out.rc" # the last: it says that the rest is there
 	[ "$rc" = 0 ] || echo "$script: exit code $rc ($side)"
 }
 export -f run_script
@@ -115,7 +118,8 @@ only_shim() {
 	printf '    %s\n' "${new:-exit code $(cat "$shim.rc"), without the library $(cat "$stock.rc")}"
 }
 
-run_scripts shim "$jobs" "${scripts[@]}"
+mapfile -t left < <(for script in "${scripts[@]}"; do [ -e "$results/$script.shim.rc" ] || echo "$script"; done)
+run_scripts shim "$jobs" "${left[@]}"
 failed=() suspects=() only=0
 for script in "${scripts[@]}"; do [ "$(cat "$results/$script.shim.rc")" = 0 ] || failed+=("$script"); done
 run_scripts stock "$jobs" "${failed[@]}"
