@@ -19,11 +19,14 @@ typedef void sha_blocks(uint32_t *state, const void *data, size_t blocks);
 
 sha_blocks sha1_blocks_portable, sha256_blocks_portable; /* any processor; the reference of the others */
 sha_blocks sha1_blocks_ni, sha256_blocks_ni;             /* CPU_SHA and CPU_SSSE3 */
+sha_blocks sha1_blocks_ni_early;                         /* the same, for CPU_SLOW_SHA1MSG */
+sha_blocks sha1_blocks_ni_nomsg;                         /* CPU_AVX512, too */
 
 /* The fastest that cpu_features allows; the portable one before cpu_init. */
 sha_blocks *sha1_best(void), *sha256_best(void);
 
 extern const uint32_t sha256_k[64]; /* the round constants, 64-byte aligned */
+extern const unsigned char sha_pad_keep[2 * SHA_BLOCK], sha_pad_mark[2 * SHA_BLOCK]; /* for sha_final */
 
 /* "sha1_ni" and so on, for reports. */
 const char *sha_kernel_name(sha_blocks *kernel);
@@ -90,21 +93,43 @@ static inline size_t sha_update(sha_blocks *kernel, uint32_t *state, unsigned ch
 	return size;
 }
 
+/* Sixteen bytes, wherever they lie. */
+typedef uint64_t sha_v2 __attribute__((vector_size(16), aligned(1), may_alias));
+
+/*
+ * Pads the last block of a message of BITS bits, of which BUFFER holds USED bytes. False: the length did not fit, and sha_pad_length makes one
+ * more block. In registers, and stored as a kernel loads it: a load that takes from several younger stores has to wait for all of them.
+ */
+static inline bool sha_pad(unsigned char *buffer, size_t used, uint64_t bits)
+{
+	const sha_v2 *keep = (const sha_v2 *)(sha_pad_keep + SHA_BLOCK - used), *mark = (const sha_v2 *)(sha_pad_mark + SHA_BLOCK - used);
+	sha_v2 *b = (sha_v2 *)buffer, length = { 0, used < SHA_BLOCK - 8 ? __builtin_bswap64(bits) : 0 };
+
+	b[0] = (b[0] & keep[0]) | mark[0];
+	b[1] = (b[1] & keep[1]) | mark[1];
+	b[2] = (b[2] & keep[2]) | mark[2];
+	b[3] = (b[3] & keep[3]) | mark[3] | length;
+	return used < SHA_BLOCK - 8;
+}
+
+static inline void sha_pad_length(unsigned char *buffer, uint64_t bits)
+{
+	sha_v2 *b = (sha_v2 *)buffer;
+
+	b[0] = b[1] = b[2] = (sha_v2){ 0 };
+	b[3] = (sha_v2){ 0, __builtin_bswap64(bits) };
+}
+
 /* Pads a hash of BITS message bits in all, as above, and takes the last one or two blocks: STATE holds the digest; BUFFER is zeroed. */
 static inline void sha_final(sha_blocks *kernel, uint32_t *state, unsigned char *buffer, size_t used, uint64_t bits)
 {
-	bits = __builtin_bswap64(bits);
-	buffer[used++] = 0x80;
-	if (used > SHA_BLOCK - 8) {
-		while (used < SHA_BLOCK)
-			buffer[used++] = 0;
-		kernel(state, buffer, 1);
-		used = 0;
-	}
-	while (used < SHA_BLOCK - 8)
-		buffer[used++] = 0;
-	__builtin_memcpy(buffer + SHA_BLOCK - 8, &bits, 8);
+	bool complete = sha_pad(buffer, used, bits);
+
 	kernel(state, buffer, 1);
+	if (!complete) {
+		sha_pad_length(buffer, bits);
+		kernel(state, buffer, 1);
+	}
 	__builtin_memset(buffer, 0, SHA_BLOCK);
 }
 

@@ -63,5 +63,9 @@ void sha1_blocks_portable(uint32_t *words, const void *data, size_t blocks)
 
 sha_blocks *sha1_best(void)
 {
-	return cpu_features & CPU_SHA ? sha1_blocks_ni : sha1_blocks_portable;
+	if (!(cpu_features & CPU_SHA))
+		return sha1_blocks_portable;
+	if (!(cpu_features & CPU_SLOW_SHA1MSG))
+		return sha1_blocks_ni;
+	return cpu_features & CPU_AVX512 ? sha1_blocks_ni_nomsg : sha1_blocks_ni_early;
 }

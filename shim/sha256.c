@@ -14,6 +14,10 @@ _Alignas(64) const uint32_t sha256_k[64] = {
 	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
+/* Under a mask of the first N bytes and one of byte N, read at 64 - N: what padding keeps of a block that has N bytes, and what it adds. */
+_Alignas(64) const unsigned char sha_pad_keep[2 * SHA_BLOCK] = { [0 ... SHA_BLOCK - 1] = 0xff };
+_Alignas(64) const unsigned char sha_pad_mark[2 * SHA_BLOCK] = { [SHA_BLOCK] = 0x80 };
+
 static uint32_t rotr(uint32_t x, unsigned n)
 {
 	return x >> n | x << (32 - n);
@@ -80,7 +84,8 @@ sha_blocks *sha256_best(void)
 
 const char *sha_kernel_name(sha_blocks *kernel)
 {
-	return kernel == sha1_blocks_ni ? "sha1_ni" : kernel == sha256_blocks_ni ? "sha256_ni" :
+	return kernel == sha1_blocks_ni ? "sha1_ni" : kernel == sha1_blocks_ni_early ? "sha1_ni_early" :
+	       kernel == sha1_blocks_ni_nomsg ? "sha1_ni_nomsg" : kernel == sha256_blocks_ni ? "sha256_ni" :
 	       kernel == sha1_blocks_portable ? "sha1_portable" : "sha256_portable";
 }
 

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	words = sha256 ? 8 : 5;
 	memcpy(h.state, sha256 ? initial256 : initial1, 4 * words);
-	h.kernel = sha256 ? (ni ? sha256_blocks_ni : sha256_blocks_portable) : (ni ? sha1_blocks_ni : sha1_blocks_portable);
+	h.kernel = sha256 ? (ni ? sha256_blocks_ni : sha256_blocks_portable) : (ni ? sha1_best() : sha1_blocks_portable);
 	for (size_t i = 1; i + 2 <= size; i += 2) {
 		size_t piece = bytes[i + 1] * (bytes[i] & 0x40 ? 17 : 1);
 

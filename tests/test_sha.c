@@ -36,7 +36,8 @@ static const struct algorithm {
 	const char *published[5]; /* digests of the messages below */
 } algorithms[] = {
 	{ "SHA-1", sha1_start, SHA1_WORDS, sha1_blocks_portable,
-	  { { sha1_blocks_portable, 0 }, { sha1_blocks_ni, CPU_SHA | CPU_SSSE3 } },
+	  { { sha1_blocks_portable, 0 }, { sha1_blocks_ni, CPU_SHA | CPU_SSSE3 }, { sha1_blocks_ni_early, CPU_SHA | CPU_SSSE3 },
+	    { sha1_blocks_ni_nomsg, CPU_SHA | CPU_SSSE3 | CPU_AVX512 } },
 	  { "da39a3ee5e6b4b0d3255bfef95601890afd80709", "a9993e364706816aba3e25717850c26c9cd0d89d",
 	    "84983e441c3bd26ebaae4aa1f95129e5e54670f1", "a49b2446a02c645bf419f995b67091253a04a259",
 	    "34aa973cd4c4daa4f61eeb2bdbad27316534016f" } },
@@ -239,7 +240,11 @@ int main(void)
 		CHECK(cpu_init(levels[i]), "level %s", levels[i]);
 		printf("%-12s runs as %-11s: %s, %s\n", levels[i] ? levels[i] : "(no limit)", cpu_level_name(), sha_kernel_name(sha1_best()),
 		       sha_kernel_name(sha256_best()));
-		CHECK((sha1_best() == sha1_blocks_ni) == !!(cpu_features & CPU_SHA), "SHA-1 kernel");
+		CHECK(sha1_best() == (!(cpu_features & CPU_SHA)		   ? sha1_blocks_portable :
+				      !(cpu_features & CPU_SLOW_SHA1MSG) ? sha1_blocks_ni :
+				      !(cpu_features & CPU_AVX512)	   ? sha1_blocks_ni_early :
+									     sha1_blocks_ni_nomsg),
+		      "SHA-1 kernel");
 		CHECK((sha256_best() == sha256_blocks_ni) == !!(cpu_features & CPU_SHA), "SHA-256 kernel");
 	}
 	printf("%u kernels checked, %u skipped, %u failures\n", kernels, skipped, failures);
