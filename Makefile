@@ -42,7 +42,7 @@ KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu el
 # What the targets need, as Debian packages.
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
-CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils eatmydata fakeroot faketime gdb libc6-dev-i386 libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
+CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils curl eatmydata fakeroot faketime gdb libc6-dev-i386 libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
 	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user shellcheck strace util-linux valgrind \
 	$(if $(GIT_SUITE),$(GIT_SUITE_PACKAGES))
 # To build the helpers of git's own test suite, and what its scripts use.
@@ -241,6 +241,11 @@ bench:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
 	@$(MAKE) --no-print-directory tests
 	@for script in bats/ab-*.sh; do BUILD=$(BUILD) $$script || exit 1; done
+
+# Without the library's objects: it is preloaded.
+$(BUILD)/bench/sha: bench/sha.c bench/cycles.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) $(LDFLAGS) -o $@ $<
 
 # bench/sha1dc compares with the reference implementation, out of git's source package.
 $(BUILD)/reference/reference.o: bench/fetch-sha1dc.sh

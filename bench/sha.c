@@ -1,120 +1,145 @@
-/* sha.c - SHA-1 and SHA-256 kernels, and updates of all sizes, in core cycles: ours beside libcrypto's */
+/* bench/sha.c - what a call of libcrypto's digest functions costs, by size, as the process finds them and in a libcrypto of its own */
 #include "cycles.h"
-#include "fastsha.h"
-#include "sha.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { BLOCKS = 256, BUFFER = BLOCKS * SHA_BLOCK };
-
-typedef int init_function(void *);
-typedef int update_function(void *, const void *, size_t);
-
-static unsigned char data[BUFFER + 64];
-
-struct job {
-	sha_blocks *kernel;
-	update_function *update;
-	size_t size; /* of an update */
-	uint32_t context[32];
-};
-
-static void run_kernel(void *arg)
-{
-	struct job *j = arg;
-
-	j->kernel(j->context, data + 1, BLOCKS);
-}
-
-/* BUFFER bytes in pieces. */
-static void run_updates(void *arg)
-{
-	struct job *j = arg;
-
-	for (size_t at = 0; at + j->size <= BUFFER; at += j->size)
-		j->update(j->context, data + at, j->size);
-}
-
-static void *symbol(void *handle, const char *name)
-{
-	void *p = dlsym(handle, name);
-
-	if (!p) {
-		printf("%s is missing\n", name);
-		exit(1);
-	}
-	return p;
-}
-
-static void print(const struct contender *c, double per)
-{
-	printf("  %-28s %8.1f cycles   (quartiles %.1f to %.1f, %d of %d samples quiet)\n", c->name, c->cycles / per, c->low / per, c->high / per,
-	       c->quiet, c->samples);
-}
+#include <unistd.h>
 
 /*
- * sha [LIBRARY [SECONDS]]: LIBRARY is the libcrypto beside which ours runs. With LD_PRELOAD="libfastsha.so LIBRARY" the door's updates are
- * measured, too (with libfastsha.so alone as for a libcrypto that comes late).
+ * LD_PRELOAD=build/libfastsha.so build/bench/sha LIBRARY [NAME...]: libcrypto comes late, by dlopen; with LIBRARY in LD_PRELOAD, too,
+ * it is there from the start. The original is a copy of LIBRARY in a namespace of its own, into which nothing is preloaded. Rows: update (a call
+ * on a context that goes on), digest (init, update, final), evp-update, evp-digest, one-shot; only those whose name begins with a NAME.
  */
+struct side {
+	int (*init)(void *), (*update)(void *, const void *, size_t), (*final)(unsigned char *, void *);
+	unsigned char *(*one_shot)(const void *, size_t, unsigned char *);
+	int (*evp_init)(void *, const void *, void *), (*evp_update)(void *, const void *, size_t), (*evp_final)(void *, unsigned char *, unsigned *);
+	const void *evp_type;
+	void *evp;
+	uint64_t context[32];
+	size_t size;
+};
+
+static unsigned char data[16384 + 64], digest[64];
+
+static void run_update(void *arg)
+{
+	struct side *s = arg;
+
+	s->update(s->context, data, s->size);
+}
+
+static void run_digest(void *arg)
+{
+	struct side *s = arg;
+
+	s->init(s->context);
+	s->update(s->context, data, s->size);
+	s->final(digest, s->context);
+}
+
+static void run_evp_update(void *arg)
+{
+	struct side *s = arg;
+
+	s->evp_update(s->evp, data, s->size);
+}
+
+static void run_evp_digest(void *arg)
+{
+	struct side *s = arg;
+
+	s->evp_init(s->evp, s->evp_type, NULL);
+	s->evp_update(s->evp, data, s->size);
+	s->evp_final(s->evp, digest, NULL);
+}
+
+static void run_one_shot(void *arg)
+{
+	struct side *s = arg;
+
+	s->one_shot(data, s->size, digest);
+}
+
+static void *find(void *handle, const char *format, const char *name)
+{
+	char symbol[40];
+
+	snprintf(symbol, sizeof symbol, format, name);
+	void *found = dlsym(handle, symbol);
+
+	if (!found)
+		fprintf(stderr, "%s is missing\n", symbol);
+	return found ? found : (exit(1), NULL);
+}
+
+/* LIBRARY gives what no preloaded library defines. */
+static void fill(struct side *s, void *handle, void *library, const char *name, const char *evp_name)
+{
+	s->init = find(library, "%s_Init", name);
+	s->update = find(handle, "%s_Update", name);
+	s->final = find(handle, "%s_Final", name);
+	s->one_shot = find(handle, "%s", name);
+	s->evp_init = find(library, "EVP_DigestInit_ex%s", "");
+	s->evp_update = find(library, "EVP_DigestUpdate%s", "");
+	s->evp_final = find(library, "EVP_DigestFinal_ex%s", "");
+	s->evp_type = ((void *(*)(void))find(library, "%s", evp_name))();
+	s->evp = ((void *(*)(void))find(library, "EVP_MD_CTX_new%s", ""))();
+}
+
 int main(int argc, char **argv)
 {
-	const char *path = argc > 1 ? argv[1] : "libcrypto.so.3";
-	double seconds = argc > 2 ? atof(argv[2]) : 2;
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	static const size_t sizes[] = { 0, 1, 3, 16, 55, 64, 65, 128, 256, 1024, 16384 };
+	static const char *const algorithms[][2] = { { "SHA1", "EVP_sha1" }, { "SHA256", "EVP_sha256" } };
 	static const struct {
-		const char *name, *init, *update;
-		sha_blocks *portable, *ni;
-	} algorithms[] = {
-		{ "SHA-1", "SHA1_Init", "SHA1_Update", sha1_blocks_portable, sha1_blocks_ni },
-		{ "SHA-256", "SHA256_Init", "SHA256_Update", sha256_blocks_portable, sha256_blocks_ni },
-	};
-	static const size_t sizes[] = { 1, 3, 8, 16, 55, 64, 65, 256, 1024, 16384 };
+		const char *name;
+		void (*run)(void *);
+	} rows[] = { { "update", run_update },
+		     { "digest", run_digest },
+		     { "evp-update", run_evp_update },
+		     { "evp-digest", run_evp_digest },
+		     { "one-shot", run_one_shot } };
+	void *own = argc > 1 ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
 
-	if (!library) {
-		printf("%s\n", dlerror());
-		return 1;
+	if (!own || !library) {
+		fprintf(stderr, "%s\n", argc > 1 ? dlerror() : "usage: bench/sha LIBRARY [NAME...]");
+		return 2;
 	}
-	cpu_init(NULL);
 	for (size_t i = 0; i < sizeof data; i++)
-		data[i] = (unsigned char)(i % 251);
-	for (size_t i = 0; i < 2; i++) {
-		struct job j[3] = { { .kernel = algorithms[i].portable }, { .kernel = algorithms[i].ni },
-				    { .update = symbol(library, algorithms[i].update), .size = BUFFER } };
-		struct contender c[3] = { { .name = "portable C", .run = run_kernel, .arg = &j[0] },
-					  { .name = "libcrypto's update of 16 KiB", .run = run_updates, .arg = &j[2] },
-					  { .name = "SHA-NI", .run = run_kernel, .arg = &j[1] } };
-		size_t n = cpu_features & CPU_SHA ? 3 : 2;
+		data[i] = (unsigned char)(i * 7);
+	printf("%-24s %6s %9s %9s %6s\n", "cycles a call", "bytes", "original", "with us", "ratio");
+	for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+		for (size_t a = 0; a < 2; a++) {
+			static struct side original, ours;
+			char label[40];
+			bool wanted = argc == 2;
 
-		((init_function *)symbol(library, algorithms[i].init))(j[2].context);
-		measure(c, n, 1001, 100000, seconds);
-		printf("%s, a block of %d bytes\n", algorithms[i].name, SHA_BLOCK);
-		for (size_t k = 0; k < n; k++)
-			print(&c[k], BLOCKS);
-	}
-	void *preloaded = dlsym(RTLD_DEFAULT, "SHA256_Update");
+			snprintf(label, sizeof label, "%s-%s", rows[r].name, algorithms[a][0]);
+			for (int i = 2; i < argc; i++)
+				wanted |= strncmp(label, argv[i], strlen(argv[i])) == 0;
+			if (!wanted)
+				continue;
+			fill(&original, own, own, algorithms[a][0], algorithms[a][1]);
+			fill(&ours, RTLD_DEFAULT, library, algorithms[a][0], algorithms[a][1]);
+			for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+				struct contender c[] = { { .name = "original", .run = rows[r].run, .arg = &original },
+							 { .name = "ours", .run = rows[r].run, .arg = &ours } };
 
-	if (!preloaded || preloaded == dlsym(library, "SHA256_Update")) {
-		printf("updates: run with LD_PRELOAD=libfastsha.so to compare them\n");
-		return 0;
-	}
-	for (size_t i = 0; i < 2; i++) {
-		printf("%s_Update, cycles a call: libcrypto's, ours, ratio\n", algorithms[i].name);
-		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-			struct job j[2] = { { .update = symbol(library, algorithms[i].update), .size = sizes[s] },
-					    { .update = symbol(RTLD_DEFAULT, algorithms[i].update), .size = sizes[s] } };
-			struct contender c[2] = { { .name = "libcrypto's", .run = run_updates, .arg = &j[0] },
-						  { .name = "ours", .run = run_updates, .arg = &j[1] } };
-			double calls = BUFFER / sizes[s];
-
-			for (size_t k = 0; k < 2; k++)
-				((init_function *)symbol(library, algorithms[i].init))(j[k].context);
-			measure(c, 2, 1001, 50000, seconds / 4);
-			printf("  %5zu bytes %9.1f %9.1f   %.3f   (quartiles %.1f to %.1f, %.1f to %.1f)\n", sizes[s], c[0].cycles / calls,
-			       c[1].cycles / calls, c[0].cycles / c[1].cycles, c[0].low / calls, c[0].high / calls, c[1].low / calls,
-			       c[1].high / calls);
+				original.size = ours.size = sizes[i];
+				/* Ours first: two libcs share the thread's memory for pthread_setspecific, and OpenSSL would think that it is
+				 * being initialised already. */
+				for (struct side *s = &ours;; s = &original) {
+					s->init(s->context);
+					s->evp_init(s->evp, s->evp_type, NULL);
+					if (s == &original)
+						break;
+				}
+				measure(c, 2, 101, 10000, 1);
+				printf("%-24s %6zu %9.1f %9.1f %6.3f\n", label, sizes[i], c[0].cycles, c[1].cycles, c[0].cycles / c[1].cycles);
+			}
 		}
-	}
-	return 0;
+	fflush(stdout);
+	_exit(0); /* the destructors of libraries in two namespaces get into each other's way */
 }

@@ -3,23 +3,15 @@
 
 #include "fastsha.h"
 
-#include <stdatomic.h>
-
 /*
  * A library that comes later, by dlopen, may bring the function, and several may bring several: a plugin finds its own, or that of a library
  * which it needs. All their calls arrive at ours, which the program was started with. So the answer depends on who calls. It is kept for each
  * calling object, in a list that only grows, and holds until an object is unloaded: another may then lie at the same addresses. Only an object
- * that is never unloaded, nor what it needs, is free of that (libcrypto is one).
+ * that is never unloaded, nor what it needs, is free of that (libcrypto is one, the program another).
  */
-struct caller {
-	uintptr_t start;
-	_Atomic uintptr_t size;      /* start and size: the object in memory */
-	unsigned long long unloaded; /* how many objects had been unloaded, when this was true */
-	_Atomic(void *) target[CALLERS_FUNCTIONS]; /* NULL: not asked for yet */
-};
-
 #define NEVER_UNLOADED (~0ull)
 
+struct caller *_Atomic lasting_caller;
 static COLD_BSS struct caller callers[32 + 1]; /* the first one of size 0 ends the list */
 static atomic_flag caller_lock = ATOMIC_FLAG_INIT;
 
@@ -50,8 +42,10 @@ static struct caller *find_caller(uintptr_t address, unsigned function)
 			return NULL;
 		if (address - c->start >= size || !atomic_load_explicit(&c->target[function], memory_order_relaxed))
 			continue;
-		if (c->unloaded == NEVER_UNLOADED)
+		if (c->unloaded == NEVER_UNLOADED) {
+			atomic_store_explicit(&lasting_caller, c, memory_order_release);
 			return c;
+		}
 		if (unloaded == NEVER_UNLOADED)
 			unloaded = unloaded_objects();
 		if (c->unloaded == unloaded)
@@ -96,16 +90,16 @@ void *caller_target(unsigned function, const char *name, const void *address, ca
 	/* Asked for first: what is unloaded while we look makes the answer worthless at once. */
 	unsigned long long unloaded = unloaded_objects();
 	struct object caller, owner;
-	bool known = object_by_address(&caller, address);
+	bool known = object_by_address(&caller, address), stays = known && (caller.nodelete || !*caller.path);
 	void *definition = known ? scope_definition(&caller, name, &owner) : NULL;
-	bool lasting = definition && caller.nodelete;
 
-	if (!definition)
-		definition = next_definition(name, &owner);
+	/* Found among all objects: what is loaded after the owner comes after it in search order, too. */
+	if (!definition && (definition = next_definition(name, &owner)))
+		stays = stays && owner.nodelete;
 	if (!definition)
 		return NULL;
 	definition = choose(function, definition, &owner);
 	if (known)
-		remember(&caller, lasting ? NEVER_UNLOADED : unloaded, function, definition);
+		remember(&caller, stays ? NEVER_UNLOADED : unloaded, function, definition);
 	return definition;
 }

@@ -23,8 +23,18 @@ struct sha256_ctx {
 	unsigned md_len; /* bytes in the digest: 32, or 28 for SHA-224 */
 };
 
-/* Where the door is open the processor has SHA-NI: on others libcrypto's own AVX2 and SSSE3 code is as good as any. */
-#define KERNELS "sha1_ni+sha256_ni"
+/*
+ * Where the door is open the processor has SHA-NI: on others libcrypto's own AVX2 and SSSE3 code is as good as any. SHA-1 has several kernels for
+ * it; set before the door opens.
+ */
+static sha_blocks *sha1_kernel;
+
+/* For reports. */
+static const char *kernel_names(void)
+{
+	return sha1_kernel == sha1_blocks_ni_nomsg ? "sha1_ni_nomsg+sha256_ni" : sha1_kernel == sha1_blocks_ni_early ? "sha1_ni_early+sha256_ni" :
+														       "sha1_ni+sha256_ni";
+}
 
 static uint64_t bit_count(const uint32_t bits[2])
 {
@@ -45,12 +55,14 @@ static void add_bytes(uint32_t bits[2], size_t size)
 
 static __attribute__((noinline)) int sha1_update_blocks(struct sha1_ctx *c, const void *data, size_t size)
 {
-	c->num = (unsigned)sha_update(sha1_blocks_ni, c->h, c->data, c->num, data, size);
+	c->num = (unsigned)sha_update(sha1_kernel, c->h, c->data, c->num, data, size);
 	return 1;
 }
 
-static int sha1_update(struct sha1_ctx *c, const void *data, size_t size)
+static inline int sha1_update(struct sha1_ctx *c, const void *data, size_t size)
 {
+	if (unlikely(!size))
+		return 1;
 	count_served(DOOR_LIBCRYPTO, size);
 	add_bytes(c->bits, size);
 	if (size >= SHA_BLOCK - c->num)
@@ -63,7 +75,7 @@ static int sha1_update(struct sha1_ctx *c, const void *data, size_t size)
 static int sha1_final(unsigned char *digest, struct sha1_ctx *c)
 {
 	count_served(DOOR_LIBCRYPTO, 0);
-	sha_final(sha1_blocks_ni, c->h, c->data, c->num, bit_count(c->bits));
+	sha_final(sha1_kernel, c->h, c->data, c->num, bit_count(c->bits));
 	c->num = 0;
 	sha_digest(digest, c->h, SHA1_WORDS);
 	return 1;
@@ -72,7 +84,7 @@ static int sha1_final(unsigned char *digest, struct sha1_ctx *c)
 static void sha1_transform(struct sha1_ctx *c, const unsigned char *block)
 {
 	count_served(DOOR_LIBCRYPTO, SHA_BLOCK);
-	sha1_blocks_ni(c->h, block, 1);
+	sha1_kernel(c->h, block, 1);
 }
 
 static __attribute__((noinline)) int sha256_update_blocks(struct sha256_ctx *c, const void *data, size_t size)
@@ -81,8 +93,10 @@ static __attribute__((noinline)) int sha256_update_blocks(struct sha256_ctx *c, 
 	return 1;
 }
 
-static int sha256_update(struct sha256_ctx *c, const void *data, size_t size)
+static inline int sha256_update(struct sha256_ctx *c, const void *data, size_t size)
 {
+	if (unlikely(!size))
+		return 1;
 	count_served(DOOR_LIBCRYPTO, size);
 	add_bytes(c->bits, size);
 	if (size >= SHA_BLOCK - c->num)
@@ -193,18 +207,23 @@ static inline unsigned char *one_shot(sha_blocks *kernel, const uint32_t *start,
 				      unsigned char *digest, size_t words)
 {
 	uint32_t state[SHA256_WORDS];
-	_Alignas(16) unsigned char tail[2 * SHA_BLOCK] = { 0 };
-	size_t rest = size % SHA_BLOCK, tail_size = rest < SHA_BLOCK - 8 ? SHA_BLOCK : 2 * SHA_BLOCK;
-	uint64_t bits = __builtin_bswap64((uint64_t)size << 3);
+	_Alignas(16) unsigned char tail[SHA_BLOCK] = { 0 };
+	size_t rest = size % SHA_BLOCK;
+	uint64_t bits = (uint64_t)size << 3;
 
 	count_served(DOOR_LIBCRYPTO, size);
 	__builtin_memcpy(state, start, 4 * state_words);
+	/* The tail first: its stores are done when a load that takes from several of them needs them. */
 	sha_copy(tail, data + (size - rest), rest);
-	tail[rest] = 0x80;
-	__builtin_memcpy(tail + tail_size - 8, &bits, 8);
+	bool complete = sha_pad(tail, rest, bits);
+
 	if (size >= SHA_BLOCK)
 		kernel(state, data, size / SHA_BLOCK);
-	kernel(state, tail, tail_size / SHA_BLOCK);
+	kernel(state, tail, 1);
+	if (unlikely(!complete)) {
+		sha_pad_length(tail, bits);
+		kernel(state, tail, 1);
+	}
 	sha_digest(digest, state, words);
 	wipe(tail, sizeof tail);
 	wipe(state, sizeof state);
@@ -218,7 +237,7 @@ static unsigned char *sha1(const unsigned char *data, size_t size, unsigned char
 
 	if (!one_shot_is_ours(ONE_SHA1))
 		return first_one_shot(ONE_SHA1, data, size, digest);
-	return one_shot(sha1_blocks_ni, start, SHA1_WORDS, data, size, digest ? digest : own, SHA1_WORDS);
+	return one_shot(sha1_kernel, start, SHA1_WORDS, data, size, digest ? digest : own, SHA1_WORDS);
 }
 
 static unsigned char *sha224(const unsigned char *data, size_t size, unsigned char *digest)
@@ -277,24 +296,51 @@ static unsigned char *sha512(const unsigned char *data, size_t size, unsigned ch
 enum function { F_SHA1_UPDATE, F_SHA1_FINAL, F_SHA1_TRANSFORM, F_SHA224_UPDATE, F_SHA224_FINAL,
 		F_SHA256_UPDATE, F_SHA256_FINAL, F_SHA256_TRANSFORM, F_ONE_SHOTS, FUNCTIONS = F_ONE_SHOTS + ONE_SHOTS };
 
+typedef int update_function(void *ctx, const void *data, size_t size);
+typedef int final_function(unsigned char *digest, void *ctx);
+typedef void transform_function(void *ctx, const unsigned char *block);
+
+/* The exported functions, see below; also under a name that no other preloaded library can have taken. */
+#define EXPORTED(type, name) \
+	EXPORT type name;    \
+	extern type exported_##name __attribute__((alias(#name), visibility("hidden")))
+EXPORTED(update_function, SHA1_Update);
+EXPORTED(final_function, SHA1_Final);
+EXPORTED(transform_function, SHA1_Transform);
+EXPORTED(update_function, SHA224_Update);
+EXPORTED(final_function, SHA224_Final);
+EXPORTED(update_function, SHA256_Update);
+EXPORTED(final_function, SHA256_Final);
+EXPORTED(transform_function, SHA256_Transform);
+EXPORTED(one_shot_function, SHA1);
+EXPORTED(one_shot_function, SHA224);
+EXPORTED(one_shot_function, SHA256);
+EXPORTED(one_shot_function, SHA384);
+EXPORTED(one_shot_function, SHA512);
+
 static const struct {
 	const char *name;
-	void *ours;
+	void *exported, *ours;
 } functions[FUNCTIONS] = {
-	[F_SHA1_UPDATE] = { "SHA1_Update", sha1_update },
-	[F_SHA1_FINAL] = { "SHA1_Final", sha1_final },
-	[F_SHA1_TRANSFORM] = { "SHA1_Transform", sha1_transform },
-	[F_SHA224_UPDATE] = { "SHA224_Update", sha256_update },
-	[F_SHA224_FINAL] = { "SHA224_Final", sha256_final },
-	[F_SHA256_UPDATE] = { "SHA256_Update", sha256_update },
-	[F_SHA256_FINAL] = { "SHA256_Final", sha256_final },
-	[F_SHA256_TRANSFORM] = { "SHA256_Transform", sha256_transform },
-	[F_ONE_SHOTS + ONE_SHA1] = { "SHA1", sha1 },
-	[F_ONE_SHOTS + ONE_SHA224] = { "SHA224", sha224 },
-	[F_ONE_SHOTS + ONE_SHA256] = { "SHA256", sha256 },
-	[F_ONE_SHOTS + ONE_SHA384] = { "SHA384", sha384 },
-	[F_ONE_SHOTS + ONE_SHA512] = { "SHA512", sha512 },
+#define FUNCTION(name, answer) { #name, exported_##name, answer }
+	[F_SHA1_UPDATE] = FUNCTION(SHA1_Update, sha1_update),
+	[F_SHA1_FINAL] = FUNCTION(SHA1_Final, sha1_final),
+	[F_SHA1_TRANSFORM] = FUNCTION(SHA1_Transform, sha1_transform),
+	[F_SHA224_UPDATE] = FUNCTION(SHA224_Update, sha256_update),
+	[F_SHA224_FINAL] = FUNCTION(SHA224_Final, sha256_final),
+	[F_SHA256_UPDATE] = FUNCTION(SHA256_Update, sha256_update),
+	[F_SHA256_FINAL] = FUNCTION(SHA256_Final, sha256_final),
+	[F_SHA256_TRANSFORM] = FUNCTION(SHA256_Transform, sha256_transform),
+	[F_ONE_SHOTS + ONE_SHA1] = FUNCTION(SHA1, sha1),
+	[F_ONE_SHOTS + ONE_SHA224] = FUNCTION(SHA224, sha224),
+	[F_ONE_SHOTS + ONE_SHA256] = FUNCTION(SHA256, sha256),
+	[F_ONE_SHOTS + ONE_SHA384] = FUNCTION(SHA384, sha384),
+	[F_ONE_SHOTS + ONE_SHA512] = FUNCTION(SHA512, sha512),
+#undef FUNCTION
 };
+
+/* No libcrypto was there when the constructor ran. */
+static bool came_late;
 
 /* What the constructor has decided: nothing yet, to leave all to the originals, to serve. */
 static _Atomic enum { UNDECIDED, CLOSED, OPEN } door;
@@ -305,7 +351,7 @@ static _Atomic enum { UNDECIDED, CLOSED, OPEN } door;
  */
 static _Atomic(void *) targets[FUNCTIONS];
 
-/* ---- Dispatch tables --------------------------------------------------------------------------------------- */
+/* ---- libcrypto's own references ------------------------------------------------------------------------------ */
 
 /* openssl/core_dispatch.h: a table of these describes a digest of a provider. */
 struct dispatch {
@@ -315,15 +361,16 @@ struct dispatch {
 
 #define DIGEST_UPDATE 3
 
+enum { SWAPS = 32 };
+
 /*
  * A libcrypto linked -Bsymbolic does not call its exported functions by name. Its default provider's tables hold their addresses, in
- * RELRO: entries with the id of an update function and the address of one that is exported are swapped. Says in words what came of it.
+ * RELRO: entries with the id of an update function and the address of one that is exported are swapped.
  */
-SEARCHES_MEMORY static void open_tables(const struct object *libcrypto)
+SEARCHES_MEMORY static size_t find_updates(const struct object *libcrypto, struct relro_swap swaps[SWAPS])
 {
 	static const enum function updates[] = { F_SHA1_UPDATE, F_SHA224_UPDATE, F_SHA256_UPDATE };
 	enum { UPDATES = sizeof updates / sizeof *updates };
-	struct relro_swap swaps[16];
 	void *originals[UPDATES];
 	size_t n = 0;
 
@@ -333,17 +380,32 @@ SEARCHES_MEMORY static void open_tables(const struct object *libcrypto)
 		struct dispatch *d = (struct dispatch *)at;
 
 		for (size_t u = 0; u < UPDATES; u++)
-			if (unlikely(d->function == originals[u]) && d->id == DIGEST_UPDATE && d->function && n < sizeof swaps / sizeof *swaps)
+			if (unlikely(d->function == originals[u]) && d->id == DIGEST_UPDATE && d->function && n < SWAPS)
 				swaps[n++] = (struct relro_swap){ &d->function, d->function, functions[updates[u]].ours };
 	}
+	return n;
+}
 
-	const char *problem = n ? relro_swap(libcrypto, swaps, n) : "no table refers to its exported functions";
+/*
+ * Another one that comes late has found our exported functions, which would ask for each call whom it comes from. What libcrypto refers to
+ * by its own names are its own functions; so its references, in its tables and its GOT, are pointed at what answers for those.
+ */
+SEARCHES_MEMORY static size_t find_references(const struct object *libcrypto, struct relro_swap swaps[SWAPS])
+{
+	uintptr_t low = UINTPTR_MAX, high = 0;
+	size_t n = 0;
 
-	if (problem)
-		door_open(DOOR_LIBCRYPTO, KERNELS, "%s: its exported functions are ours; its own tables are not: %s", libcrypto->soname, problem);
-	else
-		door_open(DOOR_LIBCRYPTO, KERNELS, "%s: its exported functions and %zu entries of its dispatch tables are ours",
-			  libcrypto->soname, n);
+	for (unsigned f = 0; f < FUNCTIONS; f++) {
+		uintptr_t at = (uintptr_t)functions[f].exported;
+
+		low = at < low ? at : low;
+		high = at > high ? at : high;
+	}
+	for (void **word = (void **)((libcrypto->relro + 7) & -8ul); (uintptr_t)(word + 1) <= libcrypto->relro_end; word++)
+		for (unsigned f = 0; unlikely((uintptr_t)*word - low <= high - low) && f < FUNCTIONS && n < SWAPS; f++)
+			if (*word == functions[f].exported)
+				swaps[n++] = (struct relro_swap){ word, *word, functions[f].ours };
+	return n;
 }
 
 /*
@@ -353,7 +415,10 @@ SEARCHES_MEMORY static void open_tables(const struct object *libcrypto)
 static bool open_libcrypto(void)
 {
 	static atomic_bool done;
+	struct relro_swap swaps[SWAPS];
 	struct object libcrypto;
+	const char *problem;
+	size_t n = 0;
 
 	if (atomic_load_explicit(&done, memory_order_relaxed))
 		return true;
@@ -363,9 +428,15 @@ static bool open_libcrypto(void)
 		return true;
 	find_one_shots(&libcrypto);
 	if (libcrypto.symbolic)
-		open_tables(&libcrypto);
+		n = find_updates(&libcrypto, swaps);
+	else if (came_late)
+		n = find_references(&libcrypto, swaps);
+	problem = n ? relro_swap(&libcrypto, swaps, n) : "there are none";
+	if (!libcrypto.symbolic && !came_late)
+		door_open(DOOR_LIBCRYPTO, kernel_names(), "%s: its exported functions are ours", libcrypto.soname);
 	else
-		door_open(DOOR_LIBCRYPTO, KERNELS, "%s: its exported functions are ours", libcrypto.soname);
+		door_open(DOOR_LIBCRYPTO, kernel_names(), "%s: its exported functions are ours; %s, references of its own: %s", libcrypto.soname,
+			  libcrypto.symbolic ? "linked -Bsymbolic" : "loaded late", problem ? problem : "too");
 	return true;
 }
 
@@ -391,31 +462,31 @@ static int nobody(void)
 	return 0;
 }
 
-static __attribute__((noinline, cold)) void *late_target(enum function f, const void *caller)
+static inline void *late_target(enum function f, const void *caller)
 {
-	void *target = door == UNDECIDED ? next_definition(functions[f].name, NULL) :
-					   caller_target(CALLERS_SHA + f, functions[f].name, caller, choose);
+	void *target = caller_target_again(CALLERS_SHA + f, caller);
 
+	if (!target && door == UNDECIDED)
+		target = next_definition(functions[f].name, NULL);
+	else if (!target)
+		target = caller_target(CALLERS_SHA + f, functions[f].name, caller, choose);
 	return target ? target : (void *)nobody;
 }
 
-typedef int update_function(void *ctx, const void *data, size_t size);
-typedef int final_function(unsigned char *digest, void *ctx);
-typedef void transform_function(void *ctx, const unsigned char *block);
-
 #define CALLER __builtin_return_address(0)
 
-static __attribute__((noinline, cold)) int late_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
+static __attribute__((noinline)) int late_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
 {
 	return ((update_function *)late_target(f, caller))(ctx, data, size);
 }
 
-static inline int update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
-{
-	update_function *t = atomic_load_explicit(&targets[f], memory_order_relaxed);
-
-	return likely(t) ? t(ctx, data, size) : late_update(ctx, data, size, f, caller);
-}
+/* What is nearly always the answer is compiled in: an indirect jump for each call would cost more than a comparison. */
+#define UPDATE(f, answer)                                                                         \
+	update_function *t = atomic_load_explicit(&targets[f], memory_order_relaxed);             \
+                                                                                                  \
+	if (likely(t == (update_function *)functions[f].ours))                                    \
+		return answer(ctx, data, size);                                                   \
+	return t ? t(ctx, data, size) : late_update(ctx, data, size, f, CALLER)
 
 static inline int final(unsigned char *digest, void *ctx, enum function f, const void *caller)
 {
@@ -441,7 +512,7 @@ static inline unsigned char *one_shot_target(const unsigned char *data, size_t s
 
 EXPORT int SHA1_Update(void *ctx, const void *data, size_t size)
 {
-	return update(ctx, data, size, F_SHA1_UPDATE, CALLER);
+	UPDATE(F_SHA1_UPDATE, sha1_update);
 }
 
 EXPORT int SHA1_Final(unsigned char *digest, void *ctx)
@@ -456,7 +527,7 @@ EXPORT void SHA1_Transform(void *ctx, const unsigned char *block)
 
 EXPORT int SHA224_Update(void *ctx, const void *data, size_t size)
 {
-	return update(ctx, data, size, F_SHA224_UPDATE, CALLER);
+	UPDATE(F_SHA224_UPDATE, sha256_update);
 }
 
 EXPORT int SHA224_Final(unsigned char *digest, void *ctx)
@@ -466,7 +537,7 @@ EXPORT int SHA224_Final(unsigned char *digest, void *ctx)
 
 EXPORT int SHA256_Update(void *ctx, const void *data, size_t size)
 {
-	return update(ctx, data, size, F_SHA256_UPDATE, CALLER);
+	UPDATE(F_SHA256_UPDATE, sha256_update);
 }
 
 EXPORT int SHA256_Final(unsigned char *digest, void *ctx)
@@ -576,12 +647,14 @@ void libcrypto_door_init(void)
 {
 	bool from_start = next_definition(functions[F_SHA256_UPDATE].name, NULL) != NULL;
 
+	came_late = !from_start;
 	if (!doors[DOOR_LIBCRYPTO].wanted) {
 		door = CLOSED;
 	} else if (!(cpu_features & CPU_SHA)) {
 		door_close(DOOR_LIBCRYPTO, "no SHA-NI here, and libcrypto's own code for other processors is good");
 		door = CLOSED;
 	} else {
+		sha1_kernel = sha1_best();
 		door = OPEN;
 		if (!from_start || !open_libcrypto())
 			door_close(DOOR_LIBCRYPTO, "libcrypto is not loaded");
