@@ -18,7 +18,8 @@ static struct condition {
 static int nconditions;
 
 static struct {
-	int test_step;
+	char type[3];
+	int k, b, test_step;
 	uint32_t dm[80];
 } vectors[32];
 
@@ -40,12 +41,11 @@ static void read_tables(const char *folder)
 	snprintf(path, sizeof(path), "%s/sha1-disturbance-vectors.tsv", folder);
 	file = fopen(path, "r");
 	while (file && fgets(line, sizeof(line), file)) {
-		int at, step;
+		int at;
 		char *next;
 
-		if (n == 32 || sscanf(line, "%*d %*s %*d %*d %d %n", &step, &at) != 1)
+		if (n == 32 || sscanf(line, "%*d %2s %d %d %d %n", vectors[n].type, &vectors[n].k, &vectors[n].b, &vectors[n].test_step, &at) != 4)
 			continue;
-		vectors[n].test_step = step;
 		next = line + at;
 		for (int t = 0; t < 80; t++)
 			vectors[n].dm[t] = strtoul(next + (t > 0), &next, 16);
@@ -271,6 +271,110 @@ static unsigned real; /* the processor's own features */
 static bool has(unsigned features)
 {
 	return !(features & ~(real | CPU_TRAITS));
+}
+
+/* ---- The tables themselves, derived ------------------------------------------------------------------------------- */
+
+/*
+ * Generator and oracle read the same tables, so that a wrong row would go unnoticed. What follows derives what it can from the definitions.
+ * A disturbance vector (S. Manuel, "Classification and generation of disturbance vectors for collision attacks against SHA-1", 2011) obeys
+ * the message schedule, and says which bits of the state a step changes; five corrections each take the change out again. Two messages
+ * that keep to it exactly in steps 35 to 79 are found by mending one step after another until all fit. There no condition may rule out its
+ * vectors: one that rules out less than published costs time, one that rules out more would let collisions pass.
+ */
+#define FIRST_STEP 35
+
+/* The state as one word a step: A[t + 5] is a before step t, A[t + 4] b, A[t + 3], rotated by 30, c, and so on. W[t] follows. */
+static uint32_t word_of_states(int t, const uint32_t *a)
+{
+	uint32_t s[5] = { a[t + 5], a[t + 4], rol(a[t + 3], 30), rol(a[t + 2], 30), 0 };
+
+	return a[t + 6] - step_sum(t, s, 0) - rol(a[t + 1], 30);
+}
+
+/* CHANGES[t + 5]: the bits that step t, from -5 on, changes. */
+static void make_vector(uint32_t changes[85], int v)
+{
+	int k = vectors[v].k + 5;
+
+	memset(changes + k, 0, 16 * 4);
+	changes[k + 15] = 1u << vectors[v].b;
+	if (!strcmp(vectors[v].type, "II"))
+		changes[k + 1] = changes[k + 3] = rol(1u << 31, vectors[v].b);
+	for (int t = k + 16; t < 85; t++)
+		changes[t] = rol(changes[t - 3] ^ changes[t - 8] ^ changes[t - 14] ^ changes[t - 16], 1);
+	for (int t = k - 1; t >= 0; t--)
+		changes[t] = rol(changes[t + 16], 31) ^ changes[t + 13] ^ changes[t + 8] ^ changes[t + 2];
+}
+
+/* Bits in which the words of step T do not differ as they should. */
+static int wrong_bits(int t, const uint32_t *a, const uint32_t *b, int v)
+{
+	return t < FIRST_STEP || t > 79 ? 0 : __builtin_popcount(word_of_states(t, a) ^ word_of_states(t, b) ^ vectors[v].dm[t]);
+}
+
+/* Two random rows of states that differ as CHANGES say, and their words as the vector says. False: not found. */
+static bool find_pair(uint32_t a[86], uint32_t b[86], const uint32_t changes[85], int v)
+{
+	int wrong[86 + 6] = { 0 }, sum = 0; /* wrong[t], and none behind */
+
+	a[0] = b[0] = 0;
+	for (int k = 1; k < 86; k++) {
+		a[k] = random_word();
+		b[k] = a[k] ^ changes[k - 1];
+	}
+	for (int t = FIRST_STEP; t < 80; t++)
+		sum += wrong[t] = wrong_bits(t, a, b, v);
+	for (unsigned long turn = 0; sum && turn < 1000000; turn++) {
+		int t = FIRST_STEP + random_word() % (80 - FIRST_STEP), k = t + 1 + random_word() % 6, now[6], more = 0;
+		uint32_t saved = a[k];
+
+		if (!wrong[t])
+			continue;
+		/* another bit or two in one of the step's six words; for the worse only now and then */
+		a[k] ^= 1u << random_word() % 32;
+		a[k] ^= random_word() & (1u << random_word() % 32);
+		b[k] = a[k] ^ changes[k - 1];
+		for (int n = 0; n < 6; n++) {
+			now[n] = wrong_bits(k - 6 + n, a, b, v);
+			more += now[n] - wrong[k - 6 + n];
+		}
+		if (more > 0 && random_word() % 1024 >= (more == 1 ? 60 : more == 2 ? 6 : 0)) {
+			a[k] = saved;
+			b[k] = saved ^ changes[k - 1];
+			continue;
+		}
+		sum += more;
+		memcpy(&wrong[k - 6], now, sizeof(now));
+	}
+	return !sum;
+}
+
+static void test_tables(int pairs)
+{
+	for (int v = 0; v < 32; v++) {
+		uint32_t changes[85], a[86], b[86];
+		int from = vectors[v].test_step + 5;
+
+		make_vector(changes, v);
+		for (int t = 0; t < 80; t++) {
+			const uint32_t *c = changes + t + 5;
+
+			CHECK(vectors[v].dm[t] == (c[0] ^ rol(c[-1], 5) ^ c[-2] ^ rol(c[-3] ^ c[-4] ^ c[-5], 30)), "word %d of vector %d", t, v);
+		}
+		for (int k = 1; k <= 5; k++)
+			CHECK(!changes[from - k], "vector %d: the states differ at step %d", v, vectors[v].test_step);
+		for (int n = 0; n < pairs; n++) {
+			CHECK(find_pair(a, b, changes, v), "no pair found for vector %d", v);
+			for (int k = 0; k < nconditions; k++) {
+				const struct condition *c = &conditions[k];
+				uint32_t x = word_of_states(c->i, a) >> c->bit_i ^ word_of_states(c->j, a) >> c->bit_j;
+
+				CHECK(!(c->vectors >> v & 1) || (int)(x & 1) == c->xor, "row %d rules out vector %d, which is there", k, v);
+			}
+		}
+	}
+	printf("tables: no condition rules out its vectors, %d pairs each\n", pairs);
 }
 
 /* ---- Steered blocks: the conditions are linear equations in the block's 512 bits ---------------------------------- */
@@ -849,6 +953,7 @@ int main(int argc, char **argv)
 	real = cpu_features;
 	read_tables("shim/gen");
 	make_forms();
+	test_tables(longer ? 10000 : 40);
 	test_kernels(longer ? longer * 100000000 : 300000);
 	test_recompression(longer ? longer * 2000 : 20);
 	for (int l = 0; l < LEVELS; l++) {
