@@ -9,24 +9,24 @@
  * "closed" is the entry with the door closed, as where AVX2 is missing; "sse2" the kernel that answers before the constructor has run.
  */
 /*
- * What was tried on an Intel Xeon (Emerald Rapids, Raptor Cove cores, glibc 2.36) for n <= 64 with AVX-512, and left: ratios to glibc as above.
+ * What was tried on an Intel Xeon (Emerald Rapids, Raptor Cove cores, glibc 2.36) for n <= 64 with AVX-512: ratios to glibc as above.
  *
  *	                           mixes    worst  n = 20  first  binary  cold   byte 40   just     40 at a
  *	                           (mean)   mix    equal   byte   search  probe  written   written  page's end
- *	the window as it is         0.79    1.03   0.74    0.80   1.04    1.17    3.3      1.00     70
+ *	a window of 64 bytes        0.79    1.03   0.74    0.80   1.04    1.17    3.3      1.00     70
  *	  with page ends avoided    0.88    1.09   1.03    0.90   1.04    1.18    3.3      1.00      1.0
- *	two 32-byte windows, the
- *	  second at max(n - 32, 0)  0.87    1.10   0.88    0.90   0.98    1.16    0.8      1.04      0.7
+ *	two of 32 bytes, the second
+ *	  at max(n - 32, 0)         0.87    1.10   0.88    0.90   0.98    1.16    0.8      1.04      0.7
  *	8 bytes first, then those   0.95    1.47   0.92    0.80   0.86    1.05    0.8      1.04      0.7
- *	n = 20 in 8 + 8 + 4 bytes,
- *	  else the window           0.84    1.53   0.92    0.80   0.85    1.03    0.8      0.25     67
+ *	n = 20 in words, else the
+ *	  window: what is used      0.85    1.63   0.86    0.83   0.83    1.03    0.9      0.25     75
  *
- * Whatever branches on n loses where sizes are mixed at random (the worst mixes are blame's and fsck's, of n < 8 and n = 20), and whatever
- * does not has a latency, from the bytes to the order of the first that differ, of a mask's way to a general register and a second
- * load: hence the searches, and the byte loop's lead of two cycles where the first byte differs. The masks raise no fault, but cost hundreds of
- * cycles beside a page that is not mapped, for glibc's up to n = 32, for ours up to 63; looking for page ends costs each call two cycles, a third
- * of n = 20. The closed door jumps twice, 0.28 of glibc's n = 20 here; a single jump through a pointer, were it possible before relocation,
- * 0.12 to 0.25: no jump keeps within 0.05.
+ * Whatever branches on n loses where sizes are drawn at random (blame's and fsck's n < 8 and n = 20), but wins in git itself, where they come
+ * in order: blame is faster with it. Whatever does not branch has a latency, from the bytes to the order of the first that differ, of a
+ * mask's way to a general register and a second load: hence the searches, and the byte loop's lead of two cycles where the first byte differs.
+ * Masks raise no fault, but cost hundreds of cycles beside a page that is not mapped, glibc's up to n = 32, ours up to 63; looking for page
+ * ends costs each call two cycles, a quarter of n = 20. The closed door jumps twice, 0.43 of glibc's n = 20; a single jump through a pointer,
+ * were it possible before relocation, takes 0.12 to 0.25: none keeps within 0.05.
  */
 #include "cycles.h"
 #include "elf_objects.h"

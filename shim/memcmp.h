@@ -3,6 +3,7 @@
 #define MEMCMP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Compares n bytes. n = 0 reads nothing. */
 typedef int memcmp_fn(const void *a, const void *b, size_t n);
@@ -13,15 +14,17 @@ memcmp_fn memcmp_sse2, memcmp_avx2, memcmp_avx512;
 /* 0 where all bytes are equal, else something else. */
 memcmp_fn memeq_sse2, memeq_avx2, memeq_avx512;
 
-/* The same for n > 64 and n = 0 only. */
+/* The same for n > 64 only. */
 memcmp_fn memcmp_avx512_long, memeq_avx512_long;
 
 /*
- * What the exported entries look at: they answer 1 <= n <= avx512_window (64, or 0: not used) themselves, and leave the rest to the functions
- * that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2. memcmp_kernels.S knows the offsets.
+ * What the exported entries look at: they answer n = words_n (20, or NO_WORDS) in words, and n < avx512_below (65, or 0: none) with a window of
+ * AVX-512 themselves, and leave the rest to the functions that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2.
+ * memcmp_kernels.S knows the offsets.
  */
+#define NO_WORDS SIZE_MAX /* no object is that large */
 struct memcmp_path {
-	size_t avx512_window;
+	size_t words_n, avx512_below;
 	ptrdiff_t order, equal;
 };
 extern struct memcmp_path memcmp_path;

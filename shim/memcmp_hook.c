@@ -9,10 +9,10 @@
 /*
  * The entries (memcmp_kernels.S) are ordinary functions, not IFUNCs: ld.so complains about an IFUNC in a preloaded library whenever an
  * object is relocated before it. They are called before the constructor, by constructors of other libraries, and even before this library
- * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: a window of 0 bytes, and distances from the SSE2
- * kernels, which answer until the constructor has chosen.
+ * is relocated, by other libraries' IFUNC resolvers. So what they look at needs no relocation: sizes, and distances from the SSE2 kernels, which
+ * answer until the constructor has chosen.
  */
-struct memcmp_path memcmp_path = { 0 };
+struct memcmp_path memcmp_path = { .words_n = NO_WORDS };
 
 static memcmp_fn *order_kernel, *equal_kernel;
 
@@ -41,9 +41,9 @@ static bool under_valgrind(void)
 	return answer;
 }
 
-static void set_path(size_t avx512_window, memcmp_fn *order, memcmp_fn *equal)
+static void set_path(size_t words_n, size_t avx512_below, memcmp_fn *order, memcmp_fn *equal)
 {
-	memcmp_path = (struct memcmp_path){ avx512_window, (ptrdiff_t)((uintptr_t)order - (uintptr_t)memcmp_sse2),
+	memcmp_path = (struct memcmp_path){ words_n, avx512_below, (ptrdiff_t)((uintptr_t)order - (uintptr_t)memcmp_sse2),
 					    (ptrdiff_t)((uintptr_t)equal - (uintptr_t)memeq_sse2) };
 }
 
@@ -52,7 +52,7 @@ static void hand_over(void)
 {
 	memcmp_fn *order = (memcmp_fn *)next_definition("memcmp", NULL), *equal = (memcmp_fn *)next_definition("__memcmpeq", NULL);
 
-	set_path(0, order, equal ? equal : order); /* glibc has __memcmpeq since 2.35 */
+	set_path(NO_WORDS, 0, order, equal ? equal : order); /* glibc has __memcmpeq since 2.35 */
 }
 
 void memcmp_door_init(void)
@@ -72,9 +72,9 @@ void memcmp_door_init(void)
 	equal_kernel = avx512 ? memeq_avx512 : memeq_avx2;
 	door_open(DOOR_MEMCMP, avx512 ? "avx512" : "avx2", "answers memcmp, bcmp and __memcmpeq");
 	if (counting)
-		set_path(0, counted_order, counted_equal);
+		set_path(NO_WORDS, 0, counted_order, counted_equal);
 	else if (avx512)
-		set_path(64, memcmp_avx512_long, memeq_avx512_long);
+		set_path(cpu_features & CPU_SLOW_MASKS ? 20 : NO_WORDS, 65, memcmp_avx512_long, memeq_avx512_long);
 	else
-		set_path(0, memcmp_avx2, memeq_avx2);
+		set_path(20, 0, memcmp_avx2, memeq_avx2);
 }

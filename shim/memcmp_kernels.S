@@ -11,9 +11,10 @@
  */
 
 /* Offsets in struct memcmp_path. */
-#define PATH_AVX512_WINDOW 0
-#define PATH_ORDER 8
-#define PATH_EQUAL 16
+#define PATH_WORDS_N 0
+#define PATH_AVX512_BELOW 8
+#define PATH_ORDER 16
+#define PATH_EQUAL 24
 
 	.macro	function name
 	.globl	\name
@@ -427,7 +428,7 @@ differ:	mov	$1, %eax
 	.endm
 
 /*
- * 1 <= n <= 64 with one window whose bytes behind n are masked out: no branch depends on n, and no fault is raised for them. Unless the mask
+ * n <= 64 with one window whose bytes behind n are masked out: no branch depends on n, and no fault is raised for them. Unless the mask
  * clears what it excludes ({z}), a call would wait for the loads of the one before.
  */
 	.macro	avx512_window order
@@ -452,10 +453,8 @@ differ:	mov	$1, %eax
 	.endif
 	.endm
 
-/* n > 64, or 0. */
+/* n > 64. */
 	.macro	avx512_long name, order
-	test	%rdx, %rdx
-	jz	.Lzero_\name
 	avx512_64
 	jnz	.Lin64_\name
 	cmp	$256, %rdx
@@ -464,7 +463,6 @@ differ:	mov	$1, %eax
 	ja	.L129_\name
 	avx512_64 -64, %rdx
 	jnz	.Linlast64_\name
-.Lzero_\name:
 	xor	%eax, %eax
 	ret
 
@@ -539,23 +537,61 @@ differ:	mov	$1, %eax
 	.endif
 	.endm
 
+/* n = 20 without vectors: every load lies within what a program stores when it copies an object name. With BMI1 and BMI2. */
+	.macro	words_20 order
+	mov	(%rdi), %rax
+	mov	(%rsi), %rcx
+	cmp	%rcx, %rax
+	jne	1f
+	mov	8(%rdi), %rax
+	mov	8(%rsi), %rcx
+	cmp	%rcx, %rax
+	jne	1f
+	mov	16(%rdi), %eax
+	mov	16(%rsi), %ecx
+	cmp	%ecx, %eax
+	jne	1f
+	xor	%eax, %eax
+	ret
+	.balign	16
+1:
+	.if	\order
+	mov	%rcx, %rdx		/* the lowest bytes that differ of rax and rcx */
+	xor	%rax, %rcx
+	tzcnt	%rcx, %rcx
+	and	$0x38, %ecx
+	shrx	%rcx, %rax, %rax
+	shrx	%rcx, %rdx, %rdx
+	movzbl	%al, %eax
+	movzbl	%dl, %edx
+	sub	%edx, %eax
+	.else
+	mov	$1, %eax
+	.endif
+	ret
+	.endm
+
 /* ---- The exported entries, and the kernels by name ------------------------------------------------------------ */
 
 /*
- * Every call of the program arrives at an entry, perhaps before this library's relocations have been applied. What it looks at needs none:
- * a window of 0 bytes, which is never taken, and a distance from the SSE2 kernel to the function that is to answer, 0 until the constructor
- * has chosen. With AVX-512, n has to be compared with its window anyway, so there the choice costs nothing on short n; everybody else pays
- * two jumps.
+ * Every call of the program arrives at an entry, perhaps before this library's relocations have been applied. What it looks at needs none: a
+ * size that no call has, a window of 0 bytes, which is never taken, and a distance from the SSE2 kernel to the function that is to answer, 0
+ * until the constructor has chosen. Who uses neither words nor window pays two jumps.
+ *
+ * Most of git's calls compare 20 bytes, an object name, that come from memory that is not cached, or from a copy that was made right before.
+ * In words, that is slower than a window where nothing but memcmp runs, and faster in git: no second cache line, no stores to wait for, and a
+ * branch that is decided sooner. Measured on Emerald Rapids, interleaved, time of the whole command relative to that with glibc's kernel:
+ * diff 0.995 (95 % 0.991 to 0.997), log --oneline 0.998 (0.994 to 1.001), blame 0.998 (0.995 to 1.001); with the window alone 1.006 (0.999 to
+ * 1.015), 1.003 (1.001 to 1.006), 1.004 (1.001 to 1.008).
  */
 	.macro	entry name, order, chosen, sse2, avx2, avx512
 	function \avx512			/* for tests, and for calls that are counted first */
-	lea	-1(%rdx), %rax
-	cmp	$64, %rax
-	jae	.Llong_\avx512
+	cmp	$64, %rdx
+	ja	.Llong_\avx512
 	avx512_window \order
 	end	\avx512
 
-	function \avx512\()_long		/* n > 64, or 0: what the entry does not answer itself */
+	function \avx512\()_long		/* n > 64: what the entry does not answer itself */
 .Llong_\avx512:
 	avx512_long \avx512, \order
 	end	\avx512\()_long
@@ -574,14 +610,17 @@ differ:	mov	$1, %eax
 	.type	\name, @function
 	.balign	64
 \name:	_CET_ENDBR
-	lea	-1(%rdx), %rax
-	cmp	memcmp_path+PATH_AVX512_WINDOW(%rip), %rax
+	cmp	memcmp_path+PATH_WORDS_N(%rip), %rdx
+	je	3f
+	cmp	memcmp_path+PATH_AVX512_BELOW(%rip), %rdx
 	jae	2f
 	avx512_window \order
 	.balign	16
 2:	lea	\sse2(%rip), %r8
 	add	memcmp_path+\chosen(%rip), %r8
 	jmp	*%r8
+	.balign	32
+3:	words_20 \order
 	end	\name
 	.endm
 

@@ -227,7 +227,7 @@ static void test_handed_over(const char *path)
 {
 	uintptr_t libc = (uintptr_t)next_definition("memcmp", NULL);
 
-	if (doors[DOOR_MEMCMP].open || memcmp_path.avx512_window || (uintptr_t)memcmp_sse2 + memcmp_path.order != libc) {
+	if (doors[DOOR_MEMCMP].open || memcmp_path.avx512_below || memcmp_path.words_n != NO_WORDS || (uintptr_t)memcmp_sse2 + memcmp_path.order != libc) {
 		printf("FAILED: %s: the closed door has not handed over\n", path);
 		exit(1);
 	}
@@ -240,7 +240,7 @@ int main(void)
 		const char *level, *kernel; /* NULL: the door closes itself */
 		unsigned needs;
 	} levels[] = { { "generic", NULL, 0 }, { "ssse3", NULL, 0 }, { "avx2", "avx2", CPU_AVX2 }, { "avx512", "avx512", CPU_AVX512 } };
-	static const struct memcmp_path untouched;
+	const struct memcmp_path untouched = memcmp_path;
 	struct door *door = &doors[DOOR_MEMCMP];
 
 	for (int i = 0; i < 2; i++)
@@ -270,6 +270,17 @@ int main(void)
 			return 1;
 		}
 		test_entries(levels[i].level);
+		if (cpu_features & CPU_AVX512) { /* and as on processors of the other kind */
+			size_t words_n = memcmp_path.words_n;
+
+			cpu_features ^= CPU_SLOW_MASKS;
+			memcmp_door_init();
+			if (memcmp_path.words_n == words_n) {
+				printf("FAILED: 20 bytes are not compared differently on the other kind of processor\n");
+				return 1;
+			}
+			test_entries(words_n == NO_WORDS ? "avx512, 20 in words" : "avx512, 20 not in words");
+		}
 
 		counting = true;
 		memcmp_door_init();
