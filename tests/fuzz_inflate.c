@@ -41,6 +41,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
 	zlib_find();
+	cpu_features = CPU_SLOW_MIX; /* small rooms, too */
 	doors[DOOR_INFLATE].wanted = doors[DOOR_CHECKSUM].wanted = true;
 	zlib_doors_init();
 	in_end = guarded(MAX_IN) + MAX_IN;
@@ -64,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	const unsigned how = bytes[0], third = bytes[2];
 	const int flush = flushes[how & 3];
-	const size_t room = bytes[1] < 200 ? 64 + 16 * bytes[1] : MAX_OUT >> (255 - bytes[1]) / 8;
+	const size_t room = bytes[1] < 200 ? 20 + 16 * bytes[1] : MAX_OUT >> (255 - bytes[1]) / 8;
 	unsigned char *in = in_end - MAX_IN;
 	size_t in_size = 0, used, made;
 
