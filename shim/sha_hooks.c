@@ -417,7 +417,7 @@ static bool open_libcrypto(void)
 	static atomic_bool done;
 	struct relro_swap swaps[SWAPS];
 	struct object libcrypto;
-	const char *problem;
+	const char *problem, *what;
 	size_t n = 0;
 
 	if (atomic_load_explicit(&done, memory_order_relaxed))
@@ -431,12 +431,14 @@ static bool open_libcrypto(void)
 		n = find_updates(&libcrypto, swaps);
 	else if (came_late)
 		n = find_references(&libcrypto, swaps);
+	what = libcrypto.symbolic ? "entries of its dispatch tables" : "of its own references";
 	problem = n ? relro_swap(&libcrypto, swaps, n) : "there are none";
 	if (!libcrypto.symbolic && !came_late)
 		door_open(DOOR_LIBCRYPTO, kernel_names(), "%s: its exported functions are ours", libcrypto.soname);
+	else if (problem)
+		door_open(DOOR_LIBCRYPTO, kernel_names(), "%s: its exported functions are ours; %s are not: %s", libcrypto.soname, what, problem);
 	else
-		door_open(DOOR_LIBCRYPTO, kernel_names(), "%s: its exported functions are ours; %s, references of its own: %s", libcrypto.soname,
-			  libcrypto.symbolic ? "linked -Bsymbolic" : "loaded late", problem ? problem : "too");
+		door_open(DOOR_LIBCRYPTO, kernel_names(), "%s: its exported functions and %zu %s are ours", libcrypto.soname, n, what);
 	return true;
 }
 
