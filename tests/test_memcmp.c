@@ -240,7 +240,7 @@ int main(void)
 		const char *level, *kernel; /* NULL: the door closes itself */
 		unsigned needs;
 	} levels[] = { { "generic", NULL, 0 }, { "ssse3", NULL, 0 }, { "avx2", "avx2", CPU_AVX2 }, { "avx512", "avx512", CPU_AVX512 } };
-	const struct memcmp_path untouched = memcmp_path;
+	static const struct memcmp_path untouched = { .words_n = NO_WORDS }; /* the constructor has run here */
 	struct door *door = &doors[DOOR_MEMCMP];
 
 	for (int i = 0; i < 2; i++)
