@@ -96,15 +96,14 @@ sha1_blocks_ni:
 	.size	sha1_blocks_ni, . - sha1_blocks_ni
 
 /*
- * The same for Golden Cove and its successors, where sha1msg2 is microcode (CPU_SLOW_SHA1MSG): a word group of the schedule is made as soon as its
- * last source is there, three groups before it is used, and where AVX-512 has a rotation without sha1msg2. Cycles a block of 16 KiB on Emerald
- * Rapids: 120.1 with the order above, 117.8 with this one, 110.9 without sha1msg2; libcrypto's 117.2. (With shifts for the rotations: 143.)
+ * The same for Golden Cove and its successors, where sha1msg2 is microcode (CPU_SLOW_SHA1MSG): a word group of the schedule is made as soon
+ * as its last source is there, three groups before it is used. Cycles a block of 16 KiB on Emerald Rapids: 120.1 with the order above,
+ * 117.8 with this one, as libcrypto's 117.2; with shifts for the rotations instead of sha1msg2: 143.
  *   \w0 .. \w3  message words of groups \i, \i+1, \i+2, \i+3 modulo 4, all ready on entry; \w0 becomes those of group \i+4
  *   \e          on entry E of this group with its message words added, or, where \i > 0, with those of the previous macro call
  *   \next       takes the same for the next group
- *   \rotate     1: by AVX-512; xmm10 is scratch then
  */
-	.macro	sha1_rounds_early i, rotate, w0, w1, w2, w3, e, next
+	.macro	sha1_rounds_early i, w0, w1, w2, w3, e, next
 	.if	\i < 16
 	sha1msg1 \w1, \w0
 	.endif
@@ -113,26 +112,18 @@ sha1_blocks_ni:
 	.if	\i < 19
 	sha1nexte \w1, \next
 	.endif
-	.if	\i < 16 && \rotate
-	vpslldq	$4, \w3, %xmm10		/* W[t-3] of the upper three lanes */
-	vpternlogd $0x96, \w2, %xmm10, \w0	/* xor of all three */
-	vpsrldq	$12, \w0, %xmm10		/* the lowest lane needs the highest one's result, rotated once more */
-	vprold	$1, \w0, \w0
-	vprold	$2, %xmm10, %xmm10
-	vpxor	%xmm10, \w0, \w0
-	.elseif	\i < 16
+	.if	\i < 16
 	pxor	\w2, \w0
 	sha1msg2 \w3, \w0
 	.endif
 	.endm
 
-/* Arguments and registers as those of sha1_blocks_ni; xmm10 see above. */
-	.macro	sha1_blocks_early name, rotate
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
+/* Arguments and registers as those of sha1_blocks_ni. */
+	.globl	sha1_blocks_ni_early
+	.hidden	sha1_blocks_ni_early
+	.type	sha1_blocks_ni_early, @function
 	.balign	64
-\name:
+sha1_blocks_ni_early:
 	_CET_ENDBR
 	test	%rdx, %rdx
 	jz	2f
@@ -158,10 +149,10 @@ sha1_blocks_ni:
 	paddd	%xmm3, %xmm1
 
 	.irp	i, 0, 4, 8, 12, 16
-	sha1_rounds_early (\i),     \rotate, %xmm3, %xmm4, %xmm5, %xmm6, %xmm1, %xmm2
-	sha1_rounds_early (\i + 1), \rotate, %xmm4, %xmm5, %xmm6, %xmm3, %xmm2, %xmm1
-	sha1_rounds_early (\i + 2), \rotate, %xmm5, %xmm6, %xmm3, %xmm4, %xmm1, %xmm2
-	sha1_rounds_early (\i + 3), \rotate, %xmm6, %xmm3, %xmm4, %xmm5, %xmm2, %xmm1
+	sha1_rounds_early (\i),     %xmm3, %xmm4, %xmm5, %xmm6, %xmm1, %xmm2
+	sha1_rounds_early (\i + 1), %xmm4, %xmm5, %xmm6, %xmm3, %xmm2, %xmm1
+	sha1_rounds_early (\i + 2), %xmm5, %xmm6, %xmm3, %xmm4, %xmm1, %xmm2
+	sha1_rounds_early (\i + 3), %xmm6, %xmm3, %xmm4, %xmm5, %xmm2, %xmm1
 	.endr
 
 	sha1nexte %xmm9, %xmm1
@@ -174,11 +165,96 @@ sha1_blocks_ni:
 	movdqu	%xmm0, (%rdi)
 	movd	%xmm1, 16(%rdi)
 2:	ret
-	.size	\name, . - \name
+	.size	sha1_blocks_ni_early, . - sha1_blocks_ni_early
+
+/*
+ * The same with AVX-512, and of SHA-NI with sha1rnds4 only, which does its four rounds in 4 cycles there. sha1nexte takes 3, and changing over
+ * from one to the other takes some, too: with it no less than 5 cycles go by between two sha1rnds4. Rotating the highest lane alone and
+ * adding take 2. Group \i of the schedule, in xmm\w: below W[32] as FIPS 180-4 has it, where the lowest lane needs the highest one's
+ * result; from then on as W[t-6] ^ W[t-16] ^ W[t-28] ^ W[t-32], rotated by 2 (M. Locktyukhin). 85 cycles a block on Emerald Rapids.
+ *   \w1 to \w4, \w7  the registers of the groups so many before; \w holds group \i - 8
+ *   \e, \next        registers of E, highest lane, the others zero, for this group and the next
+ */
+	.macro	sha1_group_only i, w, w1, w2, w3, w4, w7, e, next
+	.if	\i < 20
+	.if	\i >= 8
+	vpalignr $8, %xmm\w1, %xmm\w2, %xmm11
+	vpxor	%xmm\w7, %xmm\w, %xmm\w
+	vpternlogd $0x96, %xmm11, %xmm\w4, %xmm\w
+	vprold	$2, %xmm\w, %xmm\w
+	.elseif	\i >= 4
+	vpalignr $8, %xmm\w3, %xmm\w4, %xmm\w
+	vpslldq	$4, %xmm\w1, %xmm11
+	vpternlogd $0x96, %xmm\w2, %xmm\w4, %xmm\w
+	vpxor	%xmm11, %xmm\w, %xmm\w
+	vprold	$1, %xmm\w, %xmm\w
+	vpsrldq	$12, %xmm\w, %xmm11
+	vprold	$1, %xmm11, %xmm11
+	vpxor	%xmm11, %xmm\w, %xmm\w
+	.endif
+	vpaddd	%xmm\w, %xmm\e, %xmm\e
+	vprold	$30, %xmm0, %xmm\next{%k1}{z}
+	sha1rnds4 $\i / 5, %xmm\e, %xmm0
+	.endif
 	.endm
 
-	sha1_blocks_early sha1_blocks_ni_early, 0
-	sha1_blocks_early sha1_blocks_ni_nomsg, 1
+/*
+ * Arguments as those of sha1_blocks_ni; xmm0 to xmm2 likewise, but the lower lanes of E are zero; xmm3-xmm10 message words; xmm11 scratch;
+ * xmm12 byte order; xmm13 xmm14 the state before the block; k1 the highest lane. Begins with vzeroupper: where the caller left upper halves
+ * of YMM registers in use every change between SHA-NI and VEX instructions costs hundreds of cycles.
+ */
+	.globl	sha1_blocks_ni_nomsg
+	.hidden	sha1_blocks_ni_nomsg
+	.type	sha1_blocks_ni_nomsg, @function
+	.balign	64
+sha1_blocks_ni_nomsg:
+	_CET_ENDBR
+	test	%rdx, %rdx
+	jz	2f
+	vzeroupper
+	mov	$8, %eax
+	kmovd	%eax, %k1
+	vmovd	16(%rdi), %xmm1
+	vpshufd	$0x1b, (%rdi), %xmm0
+	vpslldq	$12, %xmm1, %xmm1
+	vmovdqa	.Lreverse_bytes(%rip), %xmm12
+
+	.balign	64
+1:	prefetcht0 PREFETCH(%rsi)
+	vmovdqu	(%rsi), %xmm3
+	vmovdqu	16(%rsi), %xmm4
+	vmovdqu	32(%rsi), %xmm5
+	vmovdqu	48(%rsi), %xmm6
+	vpshufb	%xmm12, %xmm3, %xmm3
+	vpshufb	%xmm12, %xmm4, %xmm4
+	vpshufb	%xmm12, %xmm5, %xmm5
+	vpshufb	%xmm12, %xmm6, %xmm6
+	add	$64, %rsi
+	vmovdqa	%xmm0, %xmm13
+	vmovdqa	%xmm1, %xmm14
+
+	.irp	i, 0, 8, 16
+	sha1_group_only (\i    ), 3, 10, 9, 8, 7, 4, 1, 2
+	sha1_group_only (\i + 1), 4, 3, 10, 9, 8, 5, 2, 1
+	sha1_group_only (\i + 2), 5, 4, 3, 10, 9, 6, 1, 2
+	sha1_group_only (\i + 3), 6, 5, 4, 3, 10, 7, 2, 1
+	sha1_group_only (\i + 4), 7, 6, 5, 4, 3, 8, 1, 2
+	sha1_group_only (\i + 5), 8, 7, 6, 5, 4, 9, 2, 1
+	sha1_group_only (\i + 6), 9, 8, 7, 6, 5, 10, 1, 2
+	sha1_group_only (\i + 7), 10, 9, 8, 7, 6, 3, 2, 1
+	.endr
+
+	vpaddd	%xmm14, %xmm1, %xmm1
+	vpaddd	%xmm13, %xmm0, %xmm0
+	dec	%rdx
+	jnz	1b
+
+	vpshufd	$0x1b, %xmm0, %xmm0
+	vpsrldq	$12, %xmm1, %xmm1
+	vmovdqu	%xmm0, (%rdi)
+	vmovd	%xmm1, 16(%rdi)
+2:	ret
+	.size	sha1_blocks_ni_nomsg, . - sha1_blocks_ni_nomsg
 
 /*
  * Four rounds of SHA-256, number \i of 16; a chain of sha256rnds2 (latency 4) is what limits it.
