@@ -286,6 +286,11 @@ deb:
 	@scripts/need-packages.sh $(BUILD_PACKAGES) debhelper dpkg-dev lintian musl-tools pkg-config
 	@BUILD=$(BUILD) scripts/deb.sh $(VERSION)
 
+## make check-deb  installs them in a fresh Debian 12, uses and purges them; as root
+check-deb: deb
+	@scripts/need-packages.sh debootstrap
+	@BUILD=$(BUILD) scripts/check-deb.sh
+
 ## make dist       the source archive
 dist:
 	@mkdir -p $(BUILD)
@@ -301,5 +306,5 @@ help:
 	@echo
 	@echo 'Variables: CC (gcc, clang), CFLAGS, CPPFLAGS, LDFLAGS, BUILD, PREFIX, LIBDIR, DESTDIR, NAMES'
 
-.PHONY: all sanitize analyze coverage fuzz demo tests check check-long check-distros check-git check-git-short bench install uninstall deb dist clean help
+.PHONY: all sanitize analyze coverage fuzz demo tests check check-long check-distros check-git check-git-short bench install uninstall deb check-deb dist clean help
 -include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(wildcard $(BUILD)/tests/*.d)
