@@ -224,11 +224,14 @@ $(BUILD)/tests/threads: tests/client_threads.c $(SHIM_OBJ)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) $(LDFLAGS) -o $@ $< $(SHIM_OBJ) $(SHIM_LIBS) -lcrypto -lz -pthread
 
 ## make analyze    cppcheck, clang-tidy and gcc -fanalyzer over shim/*.c; what they overlook is in .clang-tidy and .cppcheck, with reasons
+# gcc 12 loses count in the message schedule of shim/sha1dc_recompress.h, which is kept in a window of words.
+ANALYZER_LOST = -Wno-analyzer-use-of-uninitialized-value
 analyze: $(BUILD)/sha1dc_vectors.h
 	cppcheck -q --enable=warning,performance,portability --std=c11 -D_GNU_SOURCE -D__x86_64__ '-DElfW(type)=Elf64_##type' \
 		--suppressions-list=.cppcheck --error-exitcode=1 -I$(BUILD) shim
 	clang-tidy --quiet $(SHIM_SRC) -- -std=gnu11 -D_GNU_SOURCE -I$(BUILD)
-	@for f in $(SHIM_SRC); do echo gcc -fanalyzer $$f; gcc -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Werror -fanalyzer -O2 -I$(BUILD) -c -o /dev/null $$f || exit 1; done
+	@set -e; for f in $(SHIM_SRC); do echo gcc -fanalyzer $$f; [ $$f = shim/sha1dc.c ] && lost="$(ANALYZER_LOST)" || lost=; \
+		gcc -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Werror -fanalyzer $$lost -O2 -I$(BUILD) -c -o /dev/null $$f; done
 
 ## make coverage   lines of shim/*.c that the tests reach, into $(BUILD)/coverage/report
 coverage:
