@@ -15,12 +15,14 @@ scripts() {
 	find .ci -type f
 }
 
+limit=$((1200 + 20000 * ${CHECK_LONG:-0})) # seconds
+
 run_unit() {
 	case $1 in
 	git-suite) JOBS=1 timeout 2400 scripts/check-git.sh short ;;
 	shellcheck) scripts | xargs shellcheck -x ;;
-	*.bats) timeout 1200 bats --tap "bats/$1" ;;
-	*) timeout 1200 "$BUILD/tests/$1" ;;
+	*.bats) timeout "$limit" bats --tap "bats/$1" ;;
+	*) timeout "$limit" "$BUILD/tests/$1" ;;
 	esac
 }
 

@@ -214,7 +214,7 @@ static const struct kernel {
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
 	{ "sha1dc_avx512vl_ni", CPU_AVX512 | CPU_SHA, sha1dc_avx512vl_ni, NULL, 0, 0,
 	  8, sha1dc_recompress_avx512vl, sha1dc_recompress_avx512 },
-	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, sha1dc_avx2_ni_apart_many, 5, 1,
+	{ "sha1dc_avx2_ni_apart", CPU_AVX2 | CPU_SHA | CPU_SLOW_MIX, sha1dc_avx2_ni_apart, sha1dc_avx2_ni_apart_many, 10, 1,
 	  8, sha1dc_recompress_avx2, NULL },
 	{ "sha1dc_avx2_ni", CPU_AVX2 | CPU_SHA, sha1dc_avx2_ni, NULL, 0, 0,
 	  8, sha1dc_recompress_avx2, NULL },
