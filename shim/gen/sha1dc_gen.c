@@ -167,7 +167,7 @@ struct target {
 	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
 	bool sha_ni;        /* a chain of SHA-NI instructions, not of scalar ones */
-	bool rounds_only;   /* of SHA-NI sha1rnds4 only: what the other three do, in plain vector instructions */
+	bool rounds_only;   /* of SHA-NI sha1rnds4 only, and without AVX-512 sha1nexte: the rest in plain vector instructions */
 	int apart;          /* tests, or groups of words, in a part that leaves the registers' upper halves clean; 0: undivided */
 };
 
@@ -176,7 +176,7 @@ static const struct target sha_ni_targets[] = {
 	{ "sse_ni", SSE, 4, 'x', .first = 7, .accumulators = 1, .sha_ni = true },
 	{ "avx2_ni", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true },
 	/* Emerald Rapids: woven 29,000 cycles a block, in parts of 5 to 19 tests 155 to 165 */
-	{ "avx2_ni_apart", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true, .apart = 10 },
+	{ "avx2_ni_apart", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true, .rounds_only = true, .apart = 10 },
 	{ "avx512vl_ni", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha_ni = true },
 	{ "avx512vl_rnds", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha_ni = true, .rounds_only = true },
 };
@@ -270,7 +270,7 @@ static void test(struct code *code, const struct target *target, int x, bool dif
 	}
 
 	/* vpsignd keeps a word whose controlling word is positive, clears it where that is zero */
-	int violated = 13, ruled_out = 14 + nth % 2;
+	int violated = 13, ruled_out = 14;
 	int bits_at = constant(bits, target->lanes), vectors_at = constant(vectors, equal ? 1 : target->lanes);
 
 	if (target->isa == AVX2) {
@@ -314,11 +314,11 @@ static void join_accumulators(struct code *code, const struct target *target)
 /* ---- Conditions across words ------------------------------------------------------------------------------------ */
 
 /*
- * W[32..79] of a block lie in memory at %rcx in falling order, as SHA-NI's schedule leaves them (W[t] at 4 * (79 - t)), so that a
+ * The words of a block lie in memory at %rcx in falling order, as SHA-NI's schedule leaves them (W[t] at 4 * (79 - t)), so that a
  * vector of consecutive words can be loaded at any t. A family of conditions has the same j - i, the same distance between the
  * two bits and the same constant.
  */
-#define WORDS_SIZE 192 /* W[32..79] */
+#define WORDS_SIZE 320
 
 static int word_at(int t)
 {
@@ -456,7 +456,7 @@ static void conditions_across_words(struct code *code, const struct target *targ
 		/* The rows are in order of i: a window of words that starts at this condition covers the most of its family. */
 		int distance = conditions[c].j - conditions[c].i, shift = conditions[c].bit_i - conditions[c].bit_j;
 		int first = conditions[c].i, highest = 79 - distance - (target->lanes - 1);
-		int x = target->first + target->accumulators + nth_window++ % (evex(target) ? 5 : 4);
+		int x = target->first + target->accumulators + nth_window++ % (evex(target) ? 5 : 3);
 		bool more;
 
 		if (first > highest)
@@ -721,68 +721,77 @@ static void move(struct code *code, bool vex, const char *from, const char *to)
 }
 
 /*
- * The four words of GROUP, the first in the highest word of their register: xmm3 to xmm6 in turn, or xmm3 to xmm10.
+ * The four words of GROUP, the first in the highest word of their register: from xmm3 on four registers in turn, or eight.
  * Golden Cove and its successors run sha1msg2 from microcode, at one in 4 cycles and with nothing else decoded meanwhile: plain vectors do
  * the same in more instructions and less time. From W[32] on W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2
- * (M. Locktyukhin's form), four words at a time; before, the fourth word needs the first one.
+ * (M. Locktyukhin's form), four words at a time; before, the fourth word needs the first one. Without AVX-512's registers the earlier words
+ * come from (%rcx).
  */
 static int words_register(const struct target *target, int group)
 {
-	return 3 + group % (target->rounds_only ? 8 : 4);
+	return 3 + group % (target->rounds_only && evex(target) ? 8 : 4);
 }
 
-/* xmmX = xmmX rotated left, by way of xmm12 */
+/* xmmX = xmmX rotated left, by way of xmm15 */
 static void rotate_words(struct code *code, const struct target *target, int x, int left)
 {
 	if (evex(target)) {
 		emit(code, "vprold $%d, %%xmm%d, %%xmm%d", left, x, x);
 		return;
 	}
-	emit(code, "vpsrld $%d, %%xmm%d, %%xmm12", 32 - left, x);
+	emit(code, "vpsrld $%d, %%xmm%d, %%xmm15", 32 - left, x);
 	emit(code, "vpslld $%d, %%xmm%d, %%xmm%d", left, x, x);
-	emit(code, "vpor %%xmm12, %%xmm%d, %%xmm%d", x, x);
-}
-
-/* xmmX ^= xmmA ^ xmmB */
-static void xor_words(struct code *code, const struct target *target, int a, int b, int x)
-{
-	if (evex(target)) {
-		emit(code, "vpternlogd $0x96, %%xmm%d, %%xmm%d, %%xmm%d", a, b, x);
-		return;
-	}
-	emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", a, x, x);
-	emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", b, x, x);
+	emit(code, "vpor %%xmm15, %%xmm%d, %%xmm%d", x, x);
 }
 
 static void schedule_group(struct code *code, const struct target *target, int group)
 {
 	int w = words_register(target, group), w1 = words_register(target, group - 1), w2 = words_register(target, group - 2),
 	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4);
+	int w16 = word_at(4 * group - 13), w28 = word_at(4 * group - 25), w32 = word_at(4 * group - 29);
 
 	if (!target->rounds_only) {
 		emit(code, "sha1msg1 %%xmm%d, %%xmm%d", w3, w);
 		emit(code, target->isa == SSE ? "pxor %%xmm%d, %%xmm%d" : "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
 		emit(code, "sha1msg2 %%xmm%d, %%xmm%d", w1, w);
 	} else if (group < 8) {
-		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm%d", w3, w4, w);          /* W[t - 14] */
-		emit(code, "vpslldq $4, %%xmm%d, %%xmm11", w1);                           /* W[t - 3] of the first three */
-		xor_words(code, target, w2, w4, w);                                       /* W[t - 8], W[t - 16] */
-		emit(code, "vpxor %%xmm11, %%xmm%d, %%xmm%d", w, w);
+		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm%d", w3, w4, w); /* W[t - 14] */
+		emit(code, "vpslldq $4, %%xmm%d, %%xmm12", w1);                  /* W[t - 3] of the first three */
+		if (evex(target)) {
+			emit(code, "vpternlogd $0x96, %%xmm%d, %%xmm%d, %%xmm%d", w2, w4, w);
+		} else {
+			emit(code, "vpxor %d(%%rcx), %%xmm%d, %%xmm%d", w16, w, w);
+			emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
+		}
+		emit(code, "vpxor %%xmm12, %%xmm%d, %%xmm%d", w, w);
 		rotate_words(code, target, w, 1);
-		emit(code, "vpsrldq $12, %%xmm%d, %%xmm11", w);
-		rotate_words(code, target, 11, 1);
-		emit(code, "vpxor %%xmm11, %%xmm%d, %%xmm%d", w, w);
-	} else { /* w is W[t - 32] */
-		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm11", w1, w2);             /* W[t - 6] */
-		emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", words_register(target, group - 7), w, w);
-		xor_words(code, target, 11, w4, w);
+		emit(code, "vpsrldq $12, %%xmm%d, %%xmm12", w);
+		rotate_words(code, target, 12, 1);
+		emit(code, "vpxor %%xmm12, %%xmm%d, %%xmm%d", w, w);
+	} else {
+		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm12", w1, w2); /* W[t - 6] */
+		if (evex(target)) { /* w is W[t - 32] */
+			emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", words_register(target, group - 7), w, w);
+			emit(code, "vpternlogd $0x96, %%xmm12, %%xmm%d, %%xmm%d", w4, w);
+		} else {
+			emit(code, "vmovdqa %d(%%rcx), %%xmm%d", w32, w);
+			emit(code, "vpxor %d(%%rcx), %%xmm%d, %%xmm%d", w28, w, w);
+			emit(code, "vpxor %d(%%rcx), %%xmm%d, %%xmm%d", w16, w, w);
+			emit(code, "vpxor %%xmm12, %%xmm%d, %%xmm%d", w, w);
+		}
 		rotate_words(code, target, w, 2);
 	}
 }
 
+/* From this group on words go to (%rcx). */
+static int first_stored(const struct target *target)
+{
+	return target->rounds_only && !evex(target) ? 0 : 8;
+}
+
 /*
  * The compression of the block at (%rsi) in the row at (%rdi), from xmm0 (a to d, a in the highest word) and xmm1 (e, highest word; during
- * the steps the a of four steps before, which sha1nexte rotates) to the same registers. Leaves W[32..79] at (%rcx).
+ * the steps the a of four steps before, which sha1nexte rotates) to the same registers. Leaves the words, W[32..79] at least, at (%rcx).
  * xmm2 takes turns with xmm1; from xmm3 on: four words of the schedule each; xmm11: help.
  * Golden Cove does four steps in 4 cycles, so that sha1nexte's 3 cycles are in the way of the next but one sha1rnds4 as soon as it has to
  * wait for a port: rotating the highest word alone (k7) ahead and adding takes 2.
@@ -823,16 +832,16 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 			move(code, vex, "%xmm0", to);
 			snprintf(from, sizeof(from), "%%xmm%d", e);
 			snprintf(to, sizeof(to), "%d(%%rdi)", at + 16);
-			if (!target->rounds_only)
+			if (!(target->rounds_only && evex(target)))
 				move(code, vex, from, to);
 		}
-		if (target->rounds_only && (group == 13 || group == 15)) {
+		if (target->rounds_only && evex(target) && (group == 13 || group == 15)) {
 			snprintf(to, sizeof(to), "%d(%%rdi)", (group == 13 ? ROW_STEP56 : ROW_STEP64) + 16);
 			move(code, vex, "%xmm0", to);
 		}
 		if (group >= 4 && nth == ALONE)
 			schedule_group(code, target, group);
-		if (group >= 8 && nth == ALONE) {
+		if (group >= first_stored(target) && nth == ALONE) {
 			snprintf(to, sizeof(to), "%d(%%rcx)", word_at(4 * group + 3));
 			move(code, vex, words, to);
 		}
@@ -845,14 +854,14 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 			snprintf(to, sizeof(to), "%d(%%rdi)", ROW_WORDS + 16 * (15 - group));
 			move(code, vex, words, to);
 		}
-		if (group && !target->rounds_only)
+		if (group && !(target->rounds_only && evex(target)))
 			emit(code, "sha1nexte %s, %%xmm%d", words, e);
 		else if (vex)
 			emit(code, "vpaddd %s, %%xmm%d, %%xmm%d", words, e, e);
 		else
 			emit(code, "paddd %s, %%xmm%d", words, e);
 		snprintf(to, sizeof(to), "%%xmm%d", other);
-		if (target->rounds_only)
+		if (target->rounds_only && evex(target))
 			emit(code, "vprold $30, %%xmm0, %s{%%k7}{z}", to);
 		else
 			move(code, vex, "%xmm0", to);
@@ -861,7 +870,7 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 		e = other;
 		other = swap;
 	}
-	emit(code, target->rounds_only ? "vpaddd %d(%%rdi), %%xmm1, %%xmm1" : "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
+	emit(code, target->rounds_only && evex(target) ? "vpaddd %d(%%rdi), %%xmm1, %%xmm1" : "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
 	emit(code, vex ? "vpaddd %d(%%rdi), %%xmm0, %%xmm0" : "paddd %d(%%rdi), %%xmm0", ROW_IHV);
 	emit(code, "prefetcht0 %d(%%rsi)", 1024 + 64 * (nth == ALONE ? 0 : nth)); /* a file just mapped comes from memory */
 	if (nth == ALONE)
@@ -897,7 +906,7 @@ static void sha_ni_kernel(const struct target *target)
 	bool vex = target->isa != SSE;
 	const char *name = vex ? "vmovdqa" : "movdqa";
 	/* the filter reads the previous block's words: in the loop the chain stores to the other buffer */
-	int other = 256;
+	int other = 512;
 
 	sha_ni_block(&sha, target, ALONE);
 	conditions_across_words(&filter, target, false, "r9d");
@@ -906,7 +915,7 @@ static void sha_ni_kernel(const struct target *target)
 	if (vex) /* where the caller left the upper halves in use, SHA-NI instructions among those below cost Intel hundreds of cycles each */
 		printf("\tvzeroupper\n");
 	printf("\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-%d, %%rsp\n", 2 * other, 2 * other);
-	if (target->rounds_only)
+	if (target->rounds_only && evex(target))
 		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
 	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
 	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", name, ROW_IHV, name, ROW_IHV + 16);
@@ -1089,7 +1098,7 @@ static void scalar_kernel(const struct target *target)
 
 			if (group >= 4)
 				schedule_group(&code, target, group);
-			if (group >= 8)
+			if (group >= first_stored(target))
 				emit(&code, "vmovdqa %%xmm%d, %d(%%rcx)", w, word_at(4 * group + 3));
 			if (group >= 12 && group < 16)
 				emit(&code, "vmovdqa %%xmm%d, %d(%%rdi)", w, ROW_WORDS + 16 * (15 - group));
