@@ -216,7 +216,7 @@ sanitize:
 		$(SANITIZED:%=$(BUILD)/asan/tests/%)
 	@for t in $(SANITIZED); do echo $$t; $(BUILD)/asan/tests/$$t || exit 1; done
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan CFLAGS='-O1 -g -fsanitize=thread' $(BUILD)/tsan/tests/threads
-	$(BUILD)/tsan/tests/threads stacks 262144
+	FASTSHA=+deflate $(BUILD)/tsan/tests/threads stacks 262144
 
 # The library's hooks linked into the program that calls them.
 $(BUILD)/tests/threads: tests/client_threads.c $(SHIM_OBJ)
