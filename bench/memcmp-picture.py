@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""memcmp-picture.py - draws what bench/memcmp -t FILE wrote: memcmp-picture.py FILE >memcmp.svg"""
+"""memcmp-picture.py - draws what bench/memcmp -t FILE wrote: memcmp-picture.py FILE MACHINE >memcmp.svg"""
+import html
 import math
 import re
 import sys
@@ -8,16 +9,16 @@ import sys
 SERIES = {
     "byte loop": ("byte loop", "#9467bd", 3.5),
     "rep cmpsb": ("rep cmpsb", "#d62728", 3.5),
-    "closed": ("fastsha, closed", "#8c8c8c", 3.5),
+    "closed": ("fastsha, door closed", "#8c8c8c", 3.5),
     "avx2": ("fastsha, AVX2", "#2ca02c", 4.5),
     "avx512": ("fastsha, AVX-512", "#f58518", 5.5),
 }
 LOW, HIGH = 0.25, 16  # of the axis: time divided by glibc's
-LEFT, WIDTH, STEP, TOP = 190, 620, 19, 92
+LEFT, WIDTH, STEP, TOP = 190, 620, 19, 114
 
 GROUPS = [
-    ("Equal, n bytes, in the first cache level", r"(1|8|20|32|40|64|128|256|512|1024|4096|16384) equal$", lambda n: n.split()[0]),
-    ("n from 1 to 64", r"1\.\.64 ", lambda n: n.split(" ", 1)[1]),
+    ("n bytes, all equal, in the first cache level", r"(1|8|20|32|40|64|128|256|512|1024|4096|16384) equal$", lambda n: n.split()[0] + (" byte" if n[:2] == "1 " else " bytes")),
+    ("1 to 64 bytes at random: where they first differ", r"1\.\.64 ", lambda n: n.split(" ", 1)[1]),
     ("Calls of git commands, drawn from their histogram", r"git .*, drawn$", lambda n: n[4:-7]),
     ("Calls of git commands, as recorded", r"git .*, replayed$", lambda n: n[4:-10]),
     ("Larger, and not cached", r"(128 K|1024 K|binary|cold)", lambda n: n),
@@ -56,11 +57,11 @@ axis = []
 for ratio in (0.25, 0.5, 1, 2, 4, 8, 16):
     kind = "one" if ratio == 1 else "grid"
     axis.append(f'<line class="{kind}" x1="{x(ratio):.1f}" x2="{x(ratio):.1f}" y1="{TOP - 6}" y2="{bottom}"/>')
-    axis.append(f'<text x="{x(ratio):.1f}" y="{TOP - 12}" text-anchor="middle">{"glibc" if ratio == 1 else f"{ratio:g}"}</text>')
+    axis.append(f'<text x="{x(ratio):.1f}" y="{TOP - 12}" text-anchor="middle">{"1 = glibc" if ratio == 1 else f"{ratio:g}"}</text>')
 
 legend, at = [], LEFT
 for text, colour, size in SERIES.values():
-    legend.append(f'<circle cx="{at}" cy="50" r="{size}" fill="{colour}"/><text x="{at + 10}" y="54">{text}</text>')
+    legend.append(f'<circle cx="{at}" cy="66" r="{size}" fill="{colour}"/><text x="{at + 10}" y="70">{text}</text>')
     at += 34 + 7 * len(text)
 
 print(f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 30} {bottom + 14}" font-family="sans-serif" font-size="12">
@@ -72,6 +73,7 @@ text {{ fill: #ddd }} .background {{ fill: #181818 }} .rule {{ stroke: #2a2a2a }
 }}
 </style>
 <rect class="background" width="100%" height="100%"/>
-<text class="title" x="12" y="24">memcmp: time divided by glibc's, left is faster</text>''')
+<text class="title" x="12" y="24">memcmp: time of a call divided by glibc's; further left is faster</text>
+<text x="12" y="44">{html.escape(sys.argv[2])}</text>''')
 print("\n".join(legend + axis + out))
 print("</svg>")
