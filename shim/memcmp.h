@@ -14,15 +14,13 @@ memcmp_fn memcmp_sse2, memcmp_avx2, memcmp_avx512;
 /* 0 where all bytes are equal, else something else. */
 memcmp_fn memeq_sse2, memeq_avx2, memeq_avx512;
 
-/* The same for n > 64 only. */
-memcmp_fn memcmp_avx512_long, memeq_avx512_long;
-
 /*
  * What the exported entries look at: they answer n = words_n (20, or NO_WORDS) in words, and n < avx512_below (65, or 0: none) with a window of
- * AVX-512 themselves, and leave the rest to the functions that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2.
+ * AVX-512 themselves, and leave the rest to the functions that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2. Those must
+ * answer every n: threads that another library's constructor has started may be anywhere in an entry while ours sets the path.
  * memcmp_kernels.S knows the offsets.
  */
-#define NO_WORDS SIZE_MAX /* no object is that large */
+#define NO_WORDS (SIZE_MAX / 2 + 21) /* no object is that large, nor is this what comes of -1 or of another small difference */
 struct memcmp_path {
 	size_t words_n, avx512_below;
 	ptrdiff_t order, equal;

@@ -585,16 +585,14 @@ differ:	mov	$1, %eax
  * 1.015), 1.003 (1.001 to 1.006), 1.004 (1.001 to 1.008).
  */
 	.macro	entry name, order, chosen, sse2, avx2, avx512
-	function \avx512			/* for tests, and for calls that are counted first */
+	function \avx512			/* from the entry, nearly always n > 64 */
 	cmp	$64, %rdx
-	ja	.Llong_\avx512
+	jbe	.Lwindow_\avx512
+	avx512_long \avx512, \order
+	.balign	32
+.Lwindow_\avx512:
 	avx512_window \order
 	end	\avx512
-
-	function \avx512\()_long		/* n > 64: what the entry does not answer itself */
-.Llong_\avx512:
-	avx512_long \avx512, \order
-	end	\avx512\()_long
 
 	function \avx2
 	lea	-1(%rdx), %rax
