@@ -129,6 +129,44 @@ transcripts() {
 	assert_regex "$(door_why libcrypto 'python3[^"]*')" 'functions and [0-9]+ of its own references are ours$'
 }
 
+@test "a libcrypto that is unloaded and comes again elsewhere" {
+	cat >reload.py <<-'END'
+		import _ctypes, ctypes, struct, sys
+		# libcrypto.so.3 without the mark that it is never unloaded (DF_1_NODELETE), as it is built with no-pinshared
+		image = bytearray(open(sys.argv[1], "rb").read())
+		headers, = struct.unpack_from("<Q", image, 32)
+		for at in range(headers, headers + 56 * struct.unpack_from("<H", image, 56)[0], 56):
+		    kind, _, start, _, _, size = struct.unpack_from("<IIQQQQ", image, at)
+		    for entry in range(start, start + size if kind == 2 else 0, 16):
+		        if struct.unpack_from("<Q", image, entry)[0] == 0x6ffffffb:
+		            image[entry + 8] &= ~8
+		open("libcrypto.so.3", "wb").write(image)
+		everybody = ctypes.CDLL(None)
+		everybody.mmap.restype = ctypes.c_void_p
+		everybody.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+		places = set()
+		for turn in range(3):
+		    library = ctypes.CDLL("./libcrypto.so.3", mode=ctypes.RTLD_GLOBAL)
+		    spans = [line.split()[0].split("-") for line in open("/proc/self/maps") if "libcrypto.so.3" in line]
+		    low, high = int(spans[0][0], 16), int(spans[-1][1], 16)
+		    places.add(low)
+		    for name in "SHA1", "SHA224", "SHA256", "SHA384", "SHA512":
+		        digest = ctypes.create_string_buffer(64)
+		        for call in range(3):
+		            ctypes.CDLL(None)[name](b"abc", ctypes.c_size_t(3), digest)
+		        print(name, digest.raw.hex())
+		    _ctypes.dlclose(library._handle)
+		    if "libcrypto.so.3" in open("/proc/self/maps").read():
+		        sys.exit("still there")
+		    everybody.mmap(low, high - low, 0, 0x22, -1, 0) # so that it is elsewhere the next time
+		print(len(places))
+	END
+	same "$PYTHON" reload.py "$(ldd "$(command -v openssl)" | awk '/libcrypto/ { print $3 }')"
+	[ "$status" = 0 ]
+	[ "$(tail -n 1 stock.out)" = 3 ]
+	assert_served libcrypto
+}
+
 @test "a plugin's own SHA1_Update is its own, before and after libcrypto is loaded" {
 	for imports in 'ctypes' 'ctypes, _hashlib'; do
 		shim "$PYTHON" -c "import $imports; print(ctypes.CDLL('$BUILD/tests/preload_own_sha1.so').own_sha1_reached())" >out

@@ -141,7 +141,12 @@ static _Atomic unsigned changes = 1, fetched[ONE_SHOTS];
 /* Somebody has given a thread another default context: the one-shots are the originals' from then on. */
 static atomic_bool other_contexts;
 
-/* Functions of the libcrypto that is loaded; fetch and the three after it are not there before OpenSSL 3, where nothing is fetched. */
+/*
+ * Functions of the libcrypto that is loaded; fetch and the three after it are not there before OpenSSL 3, where nothing is fetched. Only of one
+ * that stays: nothing tells us when another goes, and where it had been something else may be. Until they are known, the one-shots are the
+ * originals'.
+ */
+static atomic_bool libcrypto_stays;
 static struct {
 	one_shot_function *one_shot[ONE_SHOTS];
 	void *(*fetch)(void *context, const char *algorithm, const char *properties);
@@ -165,6 +170,7 @@ static void find_one_shots(const struct object *libcrypto)
 	libcrypto_has.init[ONE_SHA512] = object_symbol(libcrypto, "SHA512_Init");
 	libcrypto_has.update = object_symbol(libcrypto, "SHA512_Update");
 	libcrypto_has.final = object_symbol(libcrypto, "SHA512_Final");
+	atomic_store_explicit(&libcrypto_stays, true, memory_order_release);
 }
 
 /* The original, and whether the next call may be ours. */
@@ -386,6 +392,12 @@ SEARCHES_MEMORY static size_t find_updates(const struct object *libcrypto, struc
 	return n;
 }
 
+/* Can we answer for libcrypto's F? */
+static bool is_ours(unsigned f)
+{
+	return f < F_ONE_SHOTS || atomic_load_explicit(&libcrypto_stays, memory_order_acquire);
+}
+
 /*
  * Another one that comes late has found our exported functions, which would ask for each call whom it comes from. What libcrypto refers to
  * by its own names are its own functions; so its references, in its tables and its GOT, are pointed at what answers for those.
@@ -403,16 +415,16 @@ SEARCHES_MEMORY static size_t find_references(const struct object *libcrypto, st
 	}
 	for (void **word = (void **)((libcrypto->relro + 7) & -8ul); (uintptr_t)(word + 1) <= libcrypto->relro_end; word++)
 		for (unsigned f = 0; unlikely((uintptr_t)*word - low <= high - low) && f < FUNCTIONS && n < SWAPS; f++)
-			if (*word == functions[f].exported)
+			if (*word == functions[f].exported && is_ours(f))
 				swaps[n++] = (struct relro_swap){ word, *word, functions[f].ours };
 	return n;
 }
 
 /*
  * Opens what there is to be opened in a libcrypto that is loaded, the first time that there is one. False: none is. Called by the
- * constructor, and for a libcrypto that comes later by dlopen, by the first call that we serve and by secure_getenv.
+ * constructor (FROM_START), and for a libcrypto that comes later by dlopen, by the first call that we serve and by secure_getenv.
  */
-static bool open_libcrypto(void)
+static bool open_libcrypto(bool from_start)
 {
 	static atomic_bool done;
 	struct relro_swap swaps[SWAPS];
@@ -426,7 +438,8 @@ static bool open_libcrypto(void)
 		return false;
 	if (atomic_exchange(&done, true))
 		return true;
-	find_one_shots(&libcrypto);
+	if (from_start || libcrypto.nodelete)
+		find_one_shots(&libcrypto);
 	if (libcrypto.symbolic)
 		n = find_updates(&libcrypto, swaps);
 	else if (came_late)
@@ -454,8 +467,8 @@ static void *choose(unsigned f, void *definition, const struct object *owner)
 {
 	if (door != OPEN || !is_libcrypto(owner))
 		return definition;
-	open_libcrypto();
-	return functions[f].ours;
+	open_libcrypto(false);
+	return is_ours(f) ? functions[f].ours : definition;
 }
 
 /* What a call finds that would have found nothing without us: a weak reference. Fails, in the way of libcrypto's functions. */
@@ -639,7 +652,7 @@ EXPORT char *secure_getenv(const char *name)
 		atomic_store_explicit(&original_secure_getenv, next, memory_order_relaxed);
 	}
 	if (door == OPEN && strncmp(name, "OPENSSL_", 8) == 0)
-		open_libcrypto();
+		open_libcrypto(false);
 	return ((char *(*)(const char *))next)(name);
 }
 
@@ -658,7 +671,7 @@ void libcrypto_door_init(void)
 	} else {
 		sha1_kernel = sha1_best();
 		door = OPEN;
-		if (!from_start || !open_libcrypto())
+		if (!from_start || !open_libcrypto(true))
 			door_close(DOOR_LIBCRYPTO, "libcrypto is not loaded");
 	}
 	if (!from_start)
