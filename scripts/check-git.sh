@@ -38,7 +38,8 @@ if [ ! -e "$suite/built-$version" ]; then
 			[ -z "$patch" ] || [[ $patch == '#'* ]] || patch -s -p1 -d "$source" <"$source/debian/patches/$patch" || exit
 		done <"$source/debian/patches/series" &&
 			make -s -C "$source" -j "$jobs" CFLAGS=-O1 prefix=/usr gitexecdir=/usr/lib/git-core NO_OPENSSL=1 NO_TCLTK=1 NO_GETTEXT=1 \
-				NO_PERL_CPAN_FALLBACKS=1 PYTHON_PATH=/usr/bin/python3 USE_LIBPCRE2=1 t/helper/test-tool GIT-BUILD-OPTIONS &&
+				NO_PERL_CPAN_FALLBACKS=1 PYTHON_PATH=/usr/bin/python3 USE_LIBPCRE2=1 \
+				t/helper/test-tool t/helper/test-fake-ssh GIT-BUILD-OPTIONS &&
 			make -s -C "$source/templates"
 	} >>"$suite/log" 2>&1 || {
 		tail -n 20 "$suite/log" >&2

@@ -122,7 +122,7 @@ int main(void)
 				if (deflate(&copy, Z_FINISH) != Z_STREAM_END)
 					fail("the copy", 0, Z_STREAM_END);
 				check(copy.total_out, size);
-				s = copy;
+				deflateEnd(&copy);
 			}
 		}
 		deflateEnd(&s);
