@@ -26,7 +26,8 @@ struct sha1dc_row {
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_rnds, sha1dc_avx2_ni, sha1dc_avx2_ni_apart, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_rnds, sha1dc_avx2_ni, sha1dc_avx2_ni_apart, sha1dc_sse_ni,
+	sha1dc_avx512vl, sha1dc_avx2;
 
 /*
  * The same for many blocks. MORE blocks follow BLOCKS, to come with the next call; N is 64 then. Those with SHA-NI work ahead on them, in
