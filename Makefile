@@ -112,6 +112,7 @@ TESTS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c tests/cl
 TEST_LIBS =
 $(BUILD)/tests/client_threads: TEST_LIBS = -lcrypto -lz -pthread
 $(BUILD)/tests/test_stats: TEST_LIBS = -lm
+$(BUILD)/tests/preload_second_libcrypto.so: TEST_LIBS = -Wl,-soname,libcrypto.so.1.1
 $(BUILD)/tests/test_zlib $(BUILD)/tests/test_deflate: TEST_LIBS = -lz
 
 $(BUILD)/tests/test_%: tests/test_%.c $(SHIM_OBJ)

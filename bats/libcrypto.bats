@@ -167,6 +167,16 @@ transcripts() {
 	assert_served libcrypto
 }
 
+@test "of two libcryptos each answers its own callers' one-shots" {
+	# The first one fails: no provider has the algorithm.
+	same "$PYTHON" -c "import ctypes
+first = ctypes.CDLL('libcrypto.so.3')
+print(first.EVP_set_default_properties(None, b'provider=none'))
+print(ctypes.CDLL('$BUILD/tests/preload_second_libcrypto.so').second_reached())"
+	[ "$status" = 0 ]
+	[ "$(tail -n 1 stock.out)" = 4 ]
+}
+
 @test "a plugin's own SHA1_Update is its own, before and after libcrypto is loaded" {
 	for imports in 'ctypes' 'ctypes, _hashlib'; do
 		shim "$PYTHON" -c "import $imports; print(ctypes.CDLL('$BUILD/tests/preload_own_sha1.so').own_sha1_reached())" >out

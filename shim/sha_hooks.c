@@ -392,10 +392,11 @@ SEARCHES_MEMORY static size_t find_updates(const struct object *libcrypto, struc
 	return n;
 }
 
-/* Can we answer for libcrypto's F? */
-static bool is_ours(unsigned f)
+/* Can we answer for DEFINITION, a libcrypto's F? Of one-shots, only for those of the libcrypto that we know: another has its own settings. */
+static bool is_ours(unsigned f, void *definition)
 {
-	return f < F_ONE_SHOTS || atomic_load_explicit(&libcrypto_stays, memory_order_acquire);
+	return f < F_ONE_SHOTS ||
+	       (atomic_load_explicit(&libcrypto_stays, memory_order_acquire) && libcrypto_has.one_shot[f - F_ONE_SHOTS] == definition);
 }
 
 /*
@@ -415,7 +416,7 @@ SEARCHES_MEMORY static size_t find_references(const struct object *libcrypto, st
 	}
 	for (void **word = (void **)((libcrypto->relro + 7) & -8ul); (uintptr_t)(word + 1) <= libcrypto->relro_end; word++)
 		for (unsigned f = 0; unlikely((uintptr_t)*word - low <= high - low) && f < FUNCTIONS && n < SWAPS; f++)
-			if (*word == functions[f].exported && is_ours(f))
+			if (*word == functions[f].exported && is_ours(f, object_symbol(libcrypto, functions[f].name)))
 				swaps[n++] = (struct relro_swap){ word, *word, functions[f].ours };
 	return n;
 }
@@ -468,7 +469,7 @@ static void *choose(unsigned f, void *definition, const struct object *owner)
 	if (door != OPEN || !is_libcrypto(owner))
 		return definition;
 	open_libcrypto(false);
-	return is_ours(f) ? functions[f].ours : definition;
+	return is_ours(f, definition) ? functions[f].ours : definition;
 }
 
 /* What a call finds that would have found nothing without us: a weak reference. Fails, in the way of libcrypto's functions. */

@@ -200,14 +200,19 @@ static void test_huge(void)
 	}
 }
 
-static void test_function(const char *function_name, int (*function)(const void *, const void *, size_t), bool order)
+static void select_function(const char *function_name, int (*function)(const void *, const void *, size_t), bool order)
 {
-	bool more = getenv("CHECK_LONG") != NULL;
-
 	name = function_name;
 	f = function;
 	ordered = order;
 	calls = 0;
+}
+
+static void test_function(const char *function_name, int (*function)(const void *, const void *, size_t), bool order)
+{
+	bool more = getenv("CHECK_LONG") != NULL;
+
+	select_function(function_name, function, order);
 	test_nothing();
 	test_alignments(more ? 140 : 70, MAX_N, more ? 1 : 61);
 	test_guard_pages(more ? 1100 : 300, more ? 1 : 67);
@@ -240,10 +245,10 @@ static void test_entries(const char *path)
 	test_function(title[2], __memcmpeq, false);
 
 	/* A thread that has looked at the path before the constructor set it arrives there with any n. */
-	snprintf(title[0], sizeof title[0], "behind memcmp, %s", path);
-	snprintf(title[1], sizeof title[1], "behind __memcmpeq, %s", path);
-	test_function(title[0], (int (*)(const void *, const void *, size_t))((uintptr_t)memcmp_sse2 + (uintptr_t)memcmp_path.order), true);
-	test_function(title[1], (int (*)(const void *, const void *, size_t))((uintptr_t)memeq_sse2 + (uintptr_t)memcmp_path.equal), false);
+	select_function("behind memcmp", (memcmp_fn *)((uintptr_t)memcmp_sse2 + (uintptr_t)memcmp_path.order), true);
+	test_guard_pages(300, 67);
+	select_function("behind __memcmpeq", (memcmp_fn *)((uintptr_t)memeq_sse2 + (uintptr_t)memcmp_path.equal), false);
+	test_guard_pages(300, 67);
 }
 
 /* The closed door: what answers must be libc's. */
