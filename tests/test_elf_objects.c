@@ -119,7 +119,8 @@ static void check_swaps(void)
 	check(!writable(table), "RELRO is read-only after", "table");
 	swaps[0] = (struct relro_swap){ &elsewhere, (void *)one, (void *)two };
 	check(relro_swap(&o, swaps, 1) != NULL && elsewhere == (void *)one, "a word outside RELRO", "data");
-	swaps[0] = (struct relro_swap){ (void **)((char *)words + 1), *(void **)((char *)words + 1), NULL };
+	swaps[0] = (struct relro_swap){ .word = (void **)((char *)words + 1) };
+	memcpy(&swaps[0].old, swaps[0].word, sizeof swaps[0].old);
 	check(relro_swap(&o, swaps, 1) != NULL, "a misaligned word", "table");
 	swaps[0] = (struct relro_swap){ (void **)o.relro_end, NULL, NULL };
 	check(relro_swap(&o, swaps, 1) != NULL, "a word behind RELRO", "table");
