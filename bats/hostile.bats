@@ -423,7 +423,9 @@ beside() {
 		assert_output --regexp '"cpu":"(generic|ssse3)"'
 	done
 	assert_equal "$(door_sum git bytes)" 0
-	assert_served memcmp
+	# Loaded, and closed by its own decision.
+	run sort -u <(door_why memcmp)
+	assert_output "off: without AVX2, libc's own is at least as fast"
 }
 
 @test "GLIBC_TUNABLES that hide features are honoured" {
