@@ -514,6 +514,12 @@ static void several_streams(void)
 			at[i] = 0;
 		}
 	}
+	for (int i = 0; i < 8; i++) {
+		pair_end(&many[i]); /* compares what both say */
+		free(copies[i]);
+		free(many[i].out[0]);
+		free(many[i].out[1]);
+	}
 }
 
 int main(int argc, char **argv)
