@@ -10,7 +10,8 @@ root=$build/fresh
 # shellcheck disable=SC2016 # apt expands
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
 rm -rf "$root"
-debootstrap --variant=minbase --include=ca-certificates,git,perl-base bookworm "$root" "${mirror:-http://deb.debian.org/debian}" >"$build/fresh.log" 2>&1 || {
+[ -n "$mirror" ] || { echo 'check-deb: apt has no source of Debian packages here' >&2; exit 1; }
+debootstrap --variant=minbase --include=ca-certificates,git,perl-base bookworm "$root" "$mirror" >"$build/fresh.log" 2>&1 || {
 	tail -n 20 "$build/fresh.log" >&2
 	exit 1
 }
