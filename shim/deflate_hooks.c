@@ -53,10 +53,10 @@ static const char *const names[FUNCTIONS] = {
 };
 static void *originals[FUNCTIONS];
 
-static void *as_it_is(unsigned function, void *definition, const struct object *owner)
+static void *not_ours(unsigned function, void *definition, const struct object *owner)
 {
-	(void)function, (void)owner;
-	return definition;
+	(void)function;
+	return object_maps(owner, (const void *)not_ours, 1, PF_X) ? NULL : definition;
 }
 
 /* The original, or what answers Z_STREAM_ERROR; zlibs that are loaded later are left alone. */
@@ -65,15 +65,29 @@ static int no_zlib(void)
 	return Z_STREAM_ERROR;
 }
 
-static void *original(enum function f, const void *caller)
+/*
+ * A zlib that came late calls its own functions through ours, and some end with a jump to the next one (deflateInit_, deflateInit2_,
+ * deflateReset): then whoever called the first seems to call the second. Where that is this library, the stream's default allocator says
+ * which zlib it is.
+ */
+static __attribute__((noinline, cold)) void *late_original(enum function f, z_streamp strm, const void *caller)
 {
-	if (likely(originals[f]))
-		return originals[f];
-	void *late = caller_target(CALLERS_DEFLATE + f, names[f], caller, as_it_is);
+	struct object zlib;
+	void *late = caller_target(CALLERS_DEFLATE + f, names[f], caller, not_ours);
+
+	if (!late && strm && strm->zalloc && object_by_address(&zlib, (const void *)strm->zalloc))
+		late = object_symbol(&zlib, names[f]);
+	if (!late)
+		late = next_definition(names[f], NULL);
 	return late ? late : (void *)no_zlib;
 }
 
-#define CALL(f, type, ...) (((int (*) type)original(f, __builtin_return_address(0)))(__VA_ARGS__))
+static inline void *original(enum function f, z_streamp strm, const void *caller)
+{
+	return likely(originals[f]) ? originals[f] : late_original(f, strm, caller);
+}
+
+#define CALL(f, type, strm, ...) (((int (*) type)original(f, strm, __builtin_return_address(0)))(strm, ##__VA_ARGS__))
 
 /* ---- Jobs --------------------------------------------------------------------------------------------- */
 
@@ -208,7 +222,7 @@ static int deliver(struct job *j, z_streamp strm, int (*zlib_deflate)(z_streamp,
 
 EXPORT int deflate(z_streamp strm, int flush)
 {
-	int (*zlib_deflate)(z_streamp, int) = original(DEFLATE, __builtin_return_address(0));
+	int (*zlib_deflate)(z_streamp, int) = original(DEFLATE, strm, __builtin_return_address(0));
 	struct job *j = job_find(strm);
 
 	if (likely(!j) || j->lost || !strm->next_out || (!strm->next_in && strm->avail_in))
@@ -248,11 +262,22 @@ static int job_level(int level)
 	return level == Z_DEFAULT_COMPRESSION ? 6 : level;
 }
 
+/* By itself, lest compilers make a call of the jump: before this, no allocator tells one late zlib from another. */
+static __attribute__((noinline, cold)) int late_init(z_streamp strm, int level, const char *version, int stream_size, const void *caller)
+{
+	int (*init)(z_streamp, int, const char *, int) = late_original(INIT, strm, caller);
+
+	return init(strm, level, version, stream_size);
+}
+
 EXPORT int deflateInit_(z_streamp strm, int level, const char *version, int stream_size)
 {
+	if (unlikely(!originals[INIT]))
+		return late_init(strm, level, version, stream_size, __builtin_return_address(0));
+
 	int result = CALL(INIT, (z_streamp, int, const char *, int), strm, level, version, stream_size);
 
-	if (deflate_open && result == Z_OK && originals[INIT]) {
+	if (deflate_open && result == Z_OK) {
 		job_end(strm->state);
 		if (level)
 			job_begin(strm, &(struct job){ .level = job_level(level) });
@@ -265,7 +290,7 @@ EXPORT int deflateInit2_(z_streamp strm, int level, int method, int window_bits,
 	int result = CALL(INIT2, (z_streamp, int, int, int, int, int, const char *, int), strm, level, method, window_bits, mem_level, strategy,
 			  version, stream_size);
 
-	if (deflate_open && result == Z_OK && originals[INIT2]) {
+	if (deflate_open && result == Z_OK) {
 		job_end(strm->state);
 		if (level && window_bits == MAX_WBITS && strategy == Z_DEFAULT_STRATEGY)
 			job_begin(strm, &(struct job){ .level = job_level(level) });

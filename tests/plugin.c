@@ -1,5 +1,5 @@
 /*
- * plugin.c - plugins that call SHA1_Update and crc32: their own (OWN=N), those of a library (NEEDS), or libcrypto's and zlib's
+ * plugin.c - plugins that call SHA1_Update, crc32 and compress: their own (OWN=N), those of a library (NEEDS), or libcrypto's and zlib's
  *
  * OWN: functions of these names, for other things. What they return tells which was called. AT: bytes of code before them, so that
  * plugins of the same size have them at different addresses.
@@ -29,6 +29,7 @@ long crc32(const void *data, size_t size);
 #else
 int SHA1_Update(void *ctx, const void *data, size_t size);
 unsigned long crc32(unsigned long crc, const void *data, unsigned size);
+int compress(void *to, unsigned long *to_size, const void *data, unsigned long size);
 #endif
 
 #ifndef LIBRARY
@@ -42,7 +43,11 @@ long plugin(const char *data, size_t size)
 #if defined OWN || defined NEEDS
 	return ctx[0] * 100000 + returned * 10000 + crc32(data, size);
 #else
-	return (long)crc32(0, data, (unsigned)size) ^ ctx[2] ^ returned;
+	unsigned char packed[1000];
+	unsigned long packed_size = sizeof packed;
+
+	returned ^= compress(packed, &packed_size, data, size);
+	return (long)crc32((unsigned)packed_size, packed, (unsigned)packed_size) ^ (long)crc32(0, data, (unsigned)size) ^ ctx[2] ^ returned;
 #endif
 }
 #endif
