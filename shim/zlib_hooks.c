@@ -35,21 +35,6 @@ static bool is_zlib(const struct object *o)
 	return object_symbol(o, "zlibVersion") != NULL;
 }
 
-/*
- * The zlib that goes with the state in STRM where no object of the start has one. A program can have loaded several, each for the plugin
- * that wanted it: the right one initialised the stream and put its default allocator there. It may be unloaded at any time, so nothing is
- * remembered. False: not found.
- */
-static bool find_zlib(struct zlib *z, z_streamp strm)
-{
-	bool found = strm && strm->zalloc && object_by_address(&z->object, (const void *)strm->zalloc);
-
-	z->inflate = found ? object_symbol(&z->object, "inflate") : NULL;
-	if (!z->inflate)
-		z->inflate = next_definition("inflate", &z->object);
-	return z->inflate;
-}
-
 /* ---- inflate ------------------------------------------------------------------------------------------ */
 
 /*
@@ -192,20 +177,29 @@ static inline bool default_allocator(const z_stream *strm)
 	return true;
 }
 
-static int inflate_of_late_zlib(z_streamp strm, int flush)
+/*
+ * A zlib that came late may be unloaded at any time, so nothing is remembered of it, and looking at it takes 2 microseconds: worth it for
+ * streams of so many bytes.
+ */
+enum { LATE_MIN_IN = 4096 };
+
+static void *as_it_is(unsigned function, void *definition, const struct object *owner)
 {
-	struct zlib z;
-	if (!find_zlib(&z, strm))
-		return Z_STREAM_ERROR;
-	if (inflate_open && inflate_fits(strm, flush) && object_maps(&z.object, (const void *)strm->zalloc, 1, PF_X))
-		return inflate_here(&z, strm, flush);
-	return z.inflate(strm, flush);
+	(void)function, (void)owner;
+	return definition;
 }
 
-static void *choose_inflate(unsigned function, void *definition, const struct object *owner)
+static __attribute__((noinline, cold)) int late_inflate(z_streamp strm, int flush, const void *caller)
 {
-	(void)function;
-	return is_zlib(owner) ? (void *)inflate_of_late_zlib : definition;
+	struct zlib z = { .inflate = caller_target(LATE_INFLATE, "inflate", caller, as_it_is) };
+
+	if (!z.inflate)
+		return Z_STREAM_ERROR;
+	if (inflate_open && strm && strm->avail_in >= LATE_MIN_IN && inflate_fits(strm, flush) &&
+	    object_by_address(&z.object, (const void *)z.inflate) && is_zlib(&z.object) &&
+	    object_maps(&z.object, (const void *)strm->zalloc, 1, PF_X))
+		return inflate_here(&z, strm, flush);
+	return z.inflate(strm, flush);
 }
 
 EXPORT int inflate(z_streamp strm, int flush)
@@ -216,8 +210,7 @@ EXPORT int inflate(z_streamp strm, int flush)
 		return first_zlib.inflate(strm, flush);
 	}
 
-	int (*late)(z_streamp, int) = caller_target(LATE_INFLATE, "inflate", CALLER, choose_inflate);
-	return late ? late(strm, flush) : Z_STREAM_ERROR;
+	return late_inflate(strm, flush, CALLER);
 }
 
 /* ---- Checksums ---------------------------------------------------------------------------------------- */
