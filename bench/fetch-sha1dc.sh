@@ -4,20 +4,9 @@
 set -euo pipefail
 folder=$(realpath -m "$1")
 [ -e "$folder/reference.o" ] && exit 0
-mkdir -p "$folder"/{lists/partial,parts,source}
+"$(dirname "$0")/../scripts/fetch-source.sh" "$folder" git
+mkdir -p "$folder/source"
 cd "$folder"
-
-for list in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
-	case $list in
-	*.sources) [ ! -e "$list" ] || sed 's/^Types:.*/Types: deb-src/' "$list" >"parts/${list##*/}" ;;
-	*.list) [ ! -e "$list" ] || sed -n 's/^deb /deb-src /p' "$list" >"parts/${list##*/}" ;;
-	esac
-done
-apt=(apt-get -qq -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$folder/parts" -o "Dir::State::Lists=$folder/lists"
-	-o APT::Sandbox::User=)
-# a source without source packages fails; git's must be there
-"${apt[@]}" update || true
-"${apt[@]}" source --download-only git
 tar -xf git_*.orig.tar.* -C source --wildcards '*/sha1dc/*'
 
 cd source/*/sha1dc
