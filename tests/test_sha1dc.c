@@ -413,12 +413,19 @@ static void form_add(struct form *to, const struct form *from)
 	to->sum ^= from->sum;
 }
 
-/* Turns a random BLOCK into one that keeps all conditions of the vectors in WANTED; false: they contradict each other. */
-static bool steer(unsigned char *block, uint32_t wanted)
-{
-	static struct form equation[256];
-	int pivot[256], n = 0;
+/* All conditions of some vectors, solved for a bit of the block each. */
+struct equations {
+	uint32_t wanted; /* vectors; 0: not solved yet */
+	bool solvable;
+	int n, pivot[256];
+	struct form form[256];
+};
 
+static void solve(struct equations *e, uint32_t wanted)
+{
+	e->wanted = wanted;
+	e->solvable = true;
+	e->n = 0;
 	for (int c = 0; c < nconditions; c++) {
 		struct form f = word_bits[conditions[c].i][conditions[c].bit_i];
 		int m;
@@ -427,50 +434,62 @@ static bool steer(unsigned char *block, uint32_t wanted)
 			continue;
 		form_add(&f, &word_bits[conditions[c].j][conditions[c].bit_j]);
 		f.sum = conditions[c].xor;
-		for (int k = 0; k < n; k++)
-			if (form_bit(&f, pivot[k]))
-				form_add(&f, &equation[k]);
+		for (int k = 0; k < e->n; k++)
+			if (form_bit(&f, e->pivot[k]))
+				form_add(&f, &e->form[k]);
 		for (m = 0; m < 512 && !form_bit(&f, m); m++)
 			;
 		if (m == 512) {
 			if (f.sum)
-				return false;
+				e->solvable = false;
 			continue;
 		}
-		for (int k = 0; k < n; k++) /* no other equation keeps the pivot */
-			if (form_bit(&equation[k], m))
-				form_add(&equation[k], &f);
-		equation[n] = f;
-		pivot[n++] = m;
+		for (int k = 0; k < e->n; k++) /* no other equation keeps the pivot */
+			if (form_bit(&e->form[k], m))
+				form_add(&e->form[k], &f);
+		e->form[e->n] = f;
+		e->pivot[e->n++] = m;
 	}
-	for (int k = 0; k < n; k++) {
+}
+
+/* Turns a random BLOCK into one that keeps all conditions of the vectors in WANTED; false: they contradict each other. */
+static bool steer(unsigned char *block, uint32_t wanted)
+{
+	static struct equations one_vector[32], latest;
+	struct equations *e = __builtin_popcount(wanted) == 1 ? &one_vector[__builtin_ctz(wanted)] : &latest;
+
+	if (e->wanted != wanted)
+		solve(e, wanted);
+	for (int k = 0; k < e->n && e->solvable; k++) {
 		int sum = 0;
 
 		for (int word = 0; word < 8; word++) {
 			uint64_t bits;
 
 			memcpy(&bits, block + 8 * word, 8);
-			sum ^= __builtin_parityll(bits & equation[k].bit[word]);
+			sum ^= __builtin_parityll(bits & e->form[k].bit[word]);
 		}
-		if (sum != equation[k].sum)
-			block[pivot[k] / 8] ^= 1 << pivot[k] % 8;
+		if (sum != e->form[k].sum)
+			block[e->pivot[k] / 8] ^= 1 << e->pivot[k] % 8;
 	}
-	return true;
+	return e->solvable;
 }
 
 /* As many vectors as go together, starting from a random one. */
 static uint32_t compatible_vectors(void)
 {
-	uint32_t set = 0;
+	static uint32_t sets[32]; /* found before */
 	unsigned first = random_word() % 32;
+	uint32_t set = sets[first];
 
-	for (unsigned k = 0; k < 32; k++) {
+	for (unsigned k = 0; k < 32 && !sets[first]; k++) {
 		unsigned char block[64] = { 0 };
 		uint32_t more = set | 1u << (first + 7 * k) % 32;
 
 		if (steer(block, more))
 			set = more;
 	}
+	sets[first] = set;
 	return set;
 }
 
@@ -493,17 +512,20 @@ static uint64_t run_kernel(const struct kernel *kernel, struct sha1dc_row *rows,
 	return survived;
 }
 
-/* Rows of every kernel for random and steered blocks, at the end of a page, in runs of all lengths. */
-static void test_kernels(unsigned long blocks)
+/*
+ * Rows of every kernel for random and steered blocks, at the end of a page, in runs of all lengths, BLOCKS for each kernel. BRIEF: fewer where
+ * a kernel is a hundred times slower than elsewhere, and never chosen.
+ */
+static void test_kernels(unsigned long blocks, bool brief)
 {
 	static unsigned char run[32 * 64];
 	static struct sha1dc_row rows[33];
-	static unsigned long hits[32];
+	static unsigned long done[KERNELS], hits[KERNELS][32];
 	unsigned char *const at_guard = before_guard(sizeof(run));
-	unsigned long done, fewest = ~0ul;
+	unsigned long least = 0;
 	int most = 0;
 
-	for (done = 0; done < blocks;) {
+	while (least < blocks) {
 		size_t n = 1 + random_word() % 32;
 		uint32_t mask[32], ihv[33][5], step56[32][5], step64[32][5], words48[32][16];
 		uint32_t set = random_word() % 64 ? 0 : compatible_vectors();
@@ -524,8 +546,6 @@ static void test_kernels(unsigned long blocks)
 			mask[k] = survivors(w);
 			for (int t = 48; t < 64; t++)
 				words48[k][63 - t] = w[t];
-			for (uint32_t left = mask[k]; left; left &= left - 1)
-				hits[__builtin_ctz(left)]++;
 			if (__builtin_popcount(mask[k]) > most)
 				most = __builtin_popcount(mask[k]);
 			memcpy(s, ihv[k], 20);
@@ -539,15 +559,23 @@ static void test_kernels(unsigned long blocks)
 			for (int i = 0; i < 5; i++)
 				ihv[k + 1][i] = ihv[k][i] + s[i];
 		}
+		least = ~0ul;
 		for (const struct kernel *kernel = kernels; kernel < kernels + KERNELS; kernel++) {
 			size_t count = n / kernel->unit * kernel->unit;
 			unsigned char *place = at_guard + sizeof(run) - 64 * count;
+			unsigned long *all = &done[kernel - kernels];
+			bool slow = kernel->hash == sha1dc_avx2_ni && (real & CPU_SLOW_MIX);
 			uint64_t survived;
 
-			if (!count || !has(kernel->features))
+			if (!has(kernel->features))
 				continue;
-			if (kernel->hash == sha1dc_avx2_ni && (real & CPU_SLOW_MIX) && random_word() % 16)
-				continue; /* a hundred times slower here, and never chosen */
+			if (slow && brief && random_word() % 16)
+				continue;
+			*all += count;
+			if (*all < least && !(slow && brief))
+				least = *all;
+			if (!count)
+				continue;
 			memcpy(place, run, 64 * count);
 			memset(rows, 0x5a, sizeof(rows));
 			rows[0].ihv.dcba = _mm_set_epi32(ihv[0][0], ihv[0][1], ihv[0][2], ihv[0][3]);
@@ -555,6 +583,9 @@ static void test_kernels(unsigned long blocks)
 			survived = run_kernel(kernel, rows, place, count);
 			CHECK(!(survived >> count), "%s: bits after %zu blocks", kernel->name, count);
 			for (size_t k = 0; k < count; k++) {
+				for (uint32_t left = rows[k].mask; left; left &= left - 1)
+					hits[kernel - kernels][__builtin_ctz(left)]++;
+
 				const struct {
 					const struct sha1dc_state *is;
 					const uint32_t *expect;
@@ -579,13 +610,19 @@ static void test_kernels(unsigned long blocks)
 				}
 			}
 		}
-		done += n;
 	}
-	for (int v = 0; v < 32; v++)
-		if (hits[v] < fewest)
-			fewest = hits[v];
-	CHECK(blocks < 100000 || fewest >= 1000, "a vector survived only %lu times", fewest);
-	printf("kernels: %lu blocks, each vector survived at least %lu times, up to %d in a block\n", done, fewest, most);
+	for (int k = 0; k < KERNELS; k++) {
+		unsigned long fewest = ~0ul;
+
+		for (int v = 0; v < 32; v++)
+			if (hits[k][v] < fewest)
+				fewest = hits[k][v];
+		CHECK(done[k] < 100000 || fewest >= 1000, "%s: a vector survived only %lu times", kernels[k].name, fewest);
+		if (done[k])
+			printf("%s: %lu blocks, each vector survived at least %lu times\n", kernels[k].name, done[k], fewest);
+	}
+	printf("kernels: up to %d vectors survived in a block\n", most);
+	fflush(stdout);
 }
 
 /* One column of a recompression: a collision for vector V, or with one bit wrong somewhere. */
@@ -956,7 +993,7 @@ int main(int argc, char **argv)
 	read_tables("shim/gen");
 	make_forms();
 	test_tables(longer ? 10000 : 40);
-	test_kernels(longer ? longer * 100000000 : 300000);
+	test_kernels(longer ? longer * 100000000 : 250000, !longer);
 	test_recompression(longer ? longer * 2000 : 20);
 	for (int l = 0; l < LEVELS; l++) {
 		if (!has(levels[l].features)) {
