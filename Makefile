@@ -58,7 +58,7 @@ $(BUILD)/libfastsha.so: $(SHIM_OBJ) shim/exports.map
 # The doors' code is put where the linker places what runs at start, before libdeflate's hot parts.
 $(BUILD)/shim/%.o: shim/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SHIM_CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SHIM_CFLAGS) $(COVERAGE) -MMD -MP -c -o $@ $<
 	@$(if $(filter $<,$(ENGINES)),:,objcopy --rename-section .text=.text.startup $@)
 
 # What is built in another folder has the same bytes: gcc passes these to the assembler, too.
@@ -128,10 +128,12 @@ $(BUILD)/tests/preload_%.so: tests/preload_%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fPIC -shared -MMD -MP $(LDFLAGS) -o $@ $< $(TEST_LIBS)
 
 # One source, a program for each shape of git's hash table.
-SHAPES = OLD A B C D E ODD POINTER WRONG SHORT OID
+SHAPES = OLD A B C D E ODD POINTER WRONG SHORT OID NORELRO NOPIE TWICE NAME
 $(SHAPES:%=$(BUILD)/tests/git_table_%): $(BUILD)/tests/git_table_%: tests/git_table.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -DSHAPE=$* $(LDFLAGS) -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -DSHAPE=$* $(LDFLAGS) $(SHAPE_FLAGS_$*) -o $@ $<
+SHAPE_FLAGS_NORELRO = -Wl,-z,norelro
+SHAPE_FLAGS_NOPIE = -no-pie -fno-pie
 
 # Plugins with functions of their own, of a library's, and of libcrypto and zlib.
 PLUGINS = own other needs crypto
@@ -236,7 +238,7 @@ analyze: $(BUILD)/sha1dc_vectors.h
 
 ## make coverage   lines of shim/*.c that the tests reach, into $(BUILD)/coverage/report
 coverage:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage -fprofile-update=atomic' tests
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage COVERAGE='-Og --coverage -fprofile-update=atomic' LDFLAGS=--coverage tests
 	-@BUILD=$(BUILD)/coverage scripts/check.sh $(NAMES)
 	gcovr -r . --object-directory $(BUILD)/coverage -f 'shim/' | tee $(BUILD)/coverage/report
 
