@@ -226,7 +226,8 @@ filtered() {
 	assert_equal "$status" 0
 	assert_equal "$(wc -l <stock.out)" 160
 	assert_served libcrypto
-	assert_served checksum
+	assert_served checksum 5000000
+	assert_served inflate 400000
 }
 
 @test "plugins with functions of the same names at once: each finds its own" {

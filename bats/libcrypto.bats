@@ -89,6 +89,24 @@ transcripts() {
 	assert_served libcrypto 10000
 }
 
+@test "a libcrypto linked -Bsymbolic, which does not call its functions by name: served by its dispatch tables" {
+	"${CC:-cc}" -shared -o libcrypto.so.3 -Wl,-Bsymbolic -Wl,-soname,libcrypto.so.3 -Wl,-z,nodelete -Wl,-z,now \
+		-Wl,--whole-archive -l:libcrypto.a -Wl,--no-whole-archive
+	readelf -d libcrypto.so.3 | grep -q SYMBOLIC
+	export LD_LIBRARY_PATH=$PWD OPENSSL_ia32cap
+	for OPENSSL_ia32cap in '' ':~0x20000000'; do
+		rm -f report
+		same openssl dgst -sha1 "$FILES"/{0..300}
+		same openssl dgst -sha224 "$FILES"/{0..300}
+		same openssl dgst -sha256 "$FILES"/{0..300}
+		assert_regex "$(door_why libcrypto openssl | uniq)" \
+			'^on: libcrypto.so.3: its exported functions and [0-9]+ entries of its dispatch tables are ours$'
+		assert_served libcrypto 135450
+	done
+	transcripts "$PWD/libcrypto.so.3"
+	rm libcrypto.so.3
+}
+
 @test "closed by FASTSHA or for want of SHA-NI, libcrypto's own functions answer" {
 	stock sha256sum --binary "$FILES/300" | plain >expected
 	for setting in FASTSHA=off FASTSHA=-libcrypto FASTSHA=git FASTSHA_CPU=avx512 FASTSHA_CPU=generic; do

@@ -38,6 +38,18 @@ print(hash(tuple(sorted(words))) != 0, sum(a == b for a in words[:300] for b in 
 	done
 }
 
+@test "the report counts every call of memcmp and bcmp" {
+	calls='import ctypes, sys
+everybody = ctypes.CDLL(None)
+print([getattr(everybody, sys.argv[1])(b"abc", b"abd", n) != 0 for n in (0, 2, 3) for i in range(10000)].count(True))'
+	for name in memcmp bcmp __memcmpeq; do
+		REPORT=$BATS_TEST_TMPDIR/$name
+		REPORT=$REPORT run shim python3 -c "$calls" "$name"
+		[[ $output == 10000 || $name == __memcmpeq ]] # which glibc has since 2.35
+		[ "$(door_sum memcmp calls)" -ge 30000 ]
+	done
+}
+
 @test "without AVX2 the door hands every call to libc, and says why" {
 	wanted=$(python3 -c "$comparisons")
 	for level in generic ssse3; do

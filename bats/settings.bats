@@ -138,6 +138,14 @@ opened() {
 	assert_equal "$(door_sum git bytes)" $((2 * (100000 + 12)))
 }
 
+@test "the report: a program whose name JSON must escape" {
+	name=$'a "quoted\\name"\n\x7f'
+	cp /bin/true "$name"
+	shim "./$name"
+	assert_equal "$(wc -l <report)" 1
+	/usr/bin/python3 -c 'import json, sys; assert json.loads(open("report").read())["program"].endswith("/" + sys.argv[1])' "$name"
+}
+
 @test "the report: lines of 100 processes at once do not mix" {
 	for _ in {1..100}; do shim git --version >/dev/null & done
 	wait

@@ -66,6 +66,27 @@ served() {
 	served SHORT "B; sha1 by sha1dc without scratch space; sha256 by block-sha256" 8
 }
 
+@test "a table among the variables, in a program linked without RELRO" {
+	served NORELRO "B; sha1 by sha1dc; sha256 by block-sha256" 8
+}
+
+@test "a table among the constants, in a program for a fixed address" {
+	served NOPIE "B; sha1 by sha1dc; sha256 by block-sha256" 8
+}
+
+@test "two tables in one program are left alone" {
+	table TWICE
+	assert_equal "$(door_why git)" "off: more than one hash table in this program: left alone"
+	assert_equal "$(door_sum git calls)" 0
+}
+
+@test "a row by another name than its algorithm's is left alone, the other row served" {
+	table NAME
+	assert_equal "$(door_why git)" "on: hash table shape B; sha1: another name in its row, left alone; sha256 by block-sha256"
+	assert_served git 200000
+	[ "$own_calls" -gt 100 ]
+}
+
 @test "an unknown shape is left alone" {
 	table ODD
 	assert_equal "$(door_why git)" "off: this git's hash table has an unknown shape: left alone"

@@ -7,6 +7,10 @@
  *   WRONG     an update that miscounts: looks right at first, and must be found out
  *   SHORT     a collision-detecting context that ends after its callback: no scratch space behind it
  *   OID       a final_oid that writes another number than git's
+ *   NORELRO   linked without RELRO
+ *   NOPIE     linked for a fixed address
+ *   TWICE     a second row for SHA-1, to which the first does not point
+ *   NAME      SHA-1 by another name
  *
  *     git_table MESSAGE_FILE
  *
@@ -29,6 +33,10 @@
 #define WRONG 9
 #define SHORT 10
 #define OID 11
+#define NORELRO 12
+#define NOPIE 13
+#define TWICE 14
+#define NAME 15
 
 #define HAS_CLONE (SHAPE >= A)
 #define HAS_FINAL_OID (SHAPE >= B)
@@ -420,16 +428,22 @@ static const unsigned char object_ids[3][36] = { { 1 }, { 2 }, { 3 } };
 #define ANOTHER
 #endif
 
-#if HAS_ALGOP
-static const struct algo unsafe_algo = {
+#if HAS_ALGOP || SHAPE == TWICE
+__attribute__((used)) static const struct algo unsafe_algo = {
 	.name = "sha1", .format_id = 0x73686131, .rawsz = 20, .hexsz = 40, .blksz = 64, .f = FUNCTIONS(unsafe, unsafe_clone), DISCARD IDS,
 };
+#endif
+
+#if SHAPE == NAME
+#define SHA1_NAME "sha-1"
+#else
+#define SHA1_NAME "sha1"
 #endif
 
 static const struct algo algos[] = {
 	{ .name = NULL },
 	{
-		.name = "sha1", .format_id = 0x73686131, .rawsz = 20, .hexsz = 40, .blksz = 64, .f = FUNCTIONS(sha1, sha1_clone),
+		.name = SHA1_NAME, .format_id = 0x73686131, .rawsz = 20, .hexsz = 40, .blksz = 64, .f = FUNCTIONS(sha1, sha1_clone),
 #if SHAPE == C
 		.unsafe_f = FUNCTIONS(unsafe, unsafe_clone),
 #endif
