@@ -20,8 +20,9 @@
  */
 enum { HEAD_MAX = 128, SCRATCH = 1024, BUCKETS = 64, SLOTS = 8, LEVELS = 10 };
 
-/* Z_FINISH in one call needs a little more room than the data where that does not compress. */
+/* What libdeflate needs where data does not compress; and what zlib promises to do with, by compressBound and deflateBound. */
 #define ROOM(size) ((size) + ((size) >> 10) + 32)
+#define ZLIB_BOUND(size) ((size) + ((size) >> 12) + ((size) >> 14) + ((size) >> 25) + 13)
 
 struct job {
 	int level;
@@ -172,6 +173,7 @@ static bool compress_whole(struct job *j, z_streamp strm)
 	}
 	j->out = malloc(bound);
 	size_t made = c && in && j->out ? libdeflate_zlib_compress(c, in, size, j->out, bound) : 0;
+	made = made <= ZLIB_BOUND(size) ? made : 0;
 	if (made) {
 		uint8_t *trailer = j->out + made - 4;
 		j->check = (uLong)trailer[0] << 24 | trailer[1] << 16 | trailer[2] << 8 | trailer[3];

@@ -149,6 +149,10 @@ static inline bool inflate_fits(const z_stream *strm, int flush)
 	if (!strm || strm->total_in || strm->total_out || strm->avail_out < (flush == Z_FINISH ? min_out_finish : MIN_OUT) ||
 	    strm->avail_in < MIN_IN || !strm->next_in || !strm->next_out)
 		return false;
+	/* In place, which works with zlib: it writes what it has decoded and no further, and reads first. */
+	if (unlikely((uintptr_t)strm->next_in - (uintptr_t)strm->next_out < strm->avail_out ||
+		     (uintptr_t)strm->next_out - (uintptr_t)strm->next_in < strm->avail_in))
+		return false;
 	if (flush != Z_FINISH && ((flush != Z_NO_FLUSH && flush != Z_SYNC_FLUSH) || strm->avail_out / MAX_RATIO > strm->avail_in))
 		return false;
 	/*
