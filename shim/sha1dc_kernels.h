@@ -26,20 +26,19 @@ struct sha1dc_row {
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_rnds, sha1dc_avx2_ni, sha1dc_avx2_ni_apart, sha1dc_sse_ni,
-	sha1dc_avx512vl, sha1dc_avx2;
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
 
 /*
- * The same for many blocks. MORE blocks follow BLOCKS, to come with the next call; N is 64 then. Those with SHA-NI work ahead on them, in
- * AHEAD, of which READY is NULL before the first call. Those without take multiples of 8.
+ * The same for several blocks. MORE blocks follow BLOCKS, to come with the next call; N is even then. Those with SHA-NI work ahead on them,
+ * in AHEAD, of which READY is NULL before the first call. Those without take multiples of 8.
  */
 struct sha1dc_ahead {
-	unsigned char words[258 * 32] __attribute__((aligned(64)));
+	unsigned char words[68 * 32] __attribute__((aligned(64)));
 	void *ready;
 };
 typedef uint64_t sha1dc_many_fn(struct sha1dc_row *rows, const void *blocks, size_t n, size_t more, struct sha1dc_ahead *ahead);
 
-sha1dc_many_fn sha1dc_avx512vl_rnds_many, sha1dc_avx2_ni_apart_many, sha1dc_avx512vl_many, sha1dc_avx2_many;
+sha1dc_many_fn sha1dc_avx512vl_ni_pairs, sha1dc_avx2_ni_pairs, sha1dc_avx512vl_many, sha1dc_avx2_many;
 
 /*
  * Pairs of a block and a disturbance vector that its conditions did not rule out, to be decided by recompression: a column each.

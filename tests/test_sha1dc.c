@@ -240,10 +240,8 @@ static const struct kernel {
 	size_t unit; /* takes multiples of so many blocks */
 } kernels[] = {
 	{ "avx512vl_ni", AVX512 | CPU_SHA, sha1dc_avx512vl_ni, NULL, 1 },
-	{ "avx512vl_rnds", AVX512 | CPU_SHA, sha1dc_avx512vl_rnds, NULL, 1 },
-	{ "avx512vl_rnds_many", AVX512 | CPU_SHA, NULL, sha1dc_avx512vl_rnds_many, 1 },
-	{ "avx2_ni_apart", AVX2 | CPU_SHA, sha1dc_avx2_ni_apart, NULL, 1 },
-	{ "avx2_ni_apart_many", AVX2 | CPU_SHA, NULL, sha1dc_avx2_ni_apart_many, 1 },
+	{ "avx512vl_ni_pairs", AVX512 | CPU_SHA, NULL, sha1dc_avx512vl_ni_pairs, 1 },
+	{ "avx2_ni_pairs", AVX2 | CPU_SHA, NULL, sha1dc_avx2_ni_pairs, 1 },
 	{ "avx2_ni", AVX2 | CPU_SHA, sha1dc_avx2_ni, NULL, 1 },
 	{ "sse_ni", CPU_SSSE3 | CPU_SHA, sha1dc_sse_ni, NULL, 1 },
 	{ "avx512vl", AVX512, sha1dc_avx512vl, NULL, 1 },
@@ -499,7 +497,7 @@ static uint32_t compatible_vectors(void)
 static uint64_t run_kernel(const struct kernel *kernel, struct sha1dc_row *rows, const unsigned char *blocks, size_t n)
 {
 	static struct sha1dc_ahead ahead;
-	size_t first = random_word() % 2 ? n : random_word() % (n / 8 + 1) * 8;
+	size_t unit = kernel->unit == 1 ? 2 : 8, first = random_word() % 2 ? n : random_word() % (n / unit + 1) * unit;
 	uint64_t survived = 0;
 
 	if (kernel->hash)
@@ -513,8 +511,8 @@ static uint64_t run_kernel(const struct kernel *kernel, struct sha1dc_row *rows,
 }
 
 /*
- * Rows of every kernel for random and steered blocks, at the end of a page, in runs of all lengths, BLOCKS for each kernel. BRIEF: fewer where
- * a kernel is a hundred times slower than elsewhere, and never chosen.
+ * Rows of every kernel for random and steered blocks, at the end of a page, in runs of all lengths, BLOCKS for each kernel. BRIEF: fewer
+ * where a kernel is a hundred times slower than elsewhere, and never chosen.
  */
 static void test_kernels(unsigned long blocks, bool brief)
 {

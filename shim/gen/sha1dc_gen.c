@@ -10,13 +10,16 @@
  * SHA-1 of a 64-byte block is a chain of 80 dependent steps; SHA-NI does it in 80 to 122 cycles and leaves most of the processor idle.
  * Whether the block can be part of a collision attack is decided by 156 conditions on its expanded message W[0..79]: bit bit_i of W[i] xor
  * bit bit_j of W[j] must equal a constant, or some of 32 disturbance vectors are ruled out ("unavoidable conditions", see the data file).
- * A kernel computes both for a run of blocks and reports the vectors that are left. There are two ways to put conditions into vector lanes:
+ * A kernel computes both for a run of blocks and reports the vectors that are left. Conditions come into vector lanes in three ways:
  *
  *   across words    One block at a time. Conditions come in families that only differ in i, so a lane takes one i. With SHA-NI
  *                   the conditions of a block are woven between the instructions of the next block's chain, without into the
  *                   block's own 80 steps in scalar instructions, with the schedule.
- *   across blocks   A lane takes one of 8 blocks, and the schedule W[16..79] is computed in the lanes as well. Fewer instructions, for
- *                   as many blocks: where the chain leaves less room (Golden Cove), or where there is none (without SHA-NI).
+ *   in pairs        The same for two blocks at a time, four words of each in a vector, and the schedule W[16..79] in the same vectors: less
+ *                   work for a block, where the chain leaves little room for it (Golden Cove) and the schedule is vectors' work anyway.
+ *                   The conditions of two blocks and the schedule of the next two are woven into the chains of the first.
+ *   across blocks   A lane takes one of 8 blocks, and the schedule is computed in the lanes as well: the fewest instructions for a block,
+ *                   for as many blocks. Without SHA-NI.
  *
  * Either way a test of a condition is the same few instructions, in three instruction sets: test() below.
  */
@@ -135,13 +138,20 @@ static void print(const struct code *code)
 		printf("\t%s\n", code->line[k]);
 }
 
+static int count_parts(const struct code *code)
+{
+	int parts = 0;
+
+	for (int k = 0; k < code->n; k++)
+		parts += !*code->line[k];
+	return parts;
+}
+
 /* Prints CHAIN with FILL spread evenly over it; where empty lines divide FILL, its parts each in one piece. */
 static void print_woven(const struct code *chain, const struct code *fill)
 {
-	int done = 0, parts = 0, part = 0;
+	int done = 0, parts = count_parts(fill), part = 0;
 
-	for (int k = 0; k < fill->n; k++)
-		parts += !*fill->line[k];
 	for (int k = 0; k < chain->n; k++) {
 		printf("\t%s\n", chain->line[k]);
 		if (parts && part * chain->n <= k * parts) {
@@ -155,6 +165,25 @@ static void print_woven(const struct code *chain, const struct code *fill)
 	}
 }
 
+/* The instructions of A and B, or where empty lines divide them their parts, mixed evenly. */
+static struct code mixed(const struct code *a, const struct code *b)
+{
+	const struct code *from[2] = { a, b };
+	bool parts = count_parts(a);
+	int units[2] = { parts ? count_parts(a) : a->n, parts ? count_parts(b) : b->n }, done[2] = { 0 }, at[2] = { 0 };
+	struct code all = { 0 };
+
+	while (done[0] < units[0] || done[1] < units[1]) {
+		int k = (2 * done[0] + 1) * units[1] > (2 * done[1] + 1) * units[0];
+
+		do
+			emit(&all, "%s", from[k]->line[at[k]]);
+		while (*from[k]->line[at[k]++] && parts);
+		done[k]++;
+	}
+	return all;
+}
+
 /* ---- Instruction sets ------------------------------------------------------------------------------------------ */
 
 enum isa { SSE, AVX2, AVX512VL };
@@ -166,27 +195,25 @@ struct target {
 	char vector;        /* x or y: the registers' prefix */
 	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
-	bool sha_ni;        /* a chain of SHA-NI instructions, not of scalar ones */
-	bool rounds_only;   /* of SHA-NI sha1rnds4 only, and without AVX-512 sha1nexte: the rest in plain vector instructions */
-	int apart;          /* tests, or groups of words, in a part that leaves the registers' upper halves clean; 0: undivided */
+	bool sha1msg;       /* the schedule by SHA-NI's instructions, too */
+	bool pairs;         /* vectors of four words of one block and four of another */
+	int apart;          /* tests in a part that leaves the registers' upper halves clean; 0: undivided */
 };
 
 /* No 512-bit vectors: beside the chain they are no faster than 256-bit ones, and some processors lower their clock for them. */
 static const struct target sha_ni_targets[] = {
-	{ "sse_ni", SSE, 4, 'x', .first = 7, .accumulators = 1, .sha_ni = true },
-	{ "avx2_ni", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true },
-	/* Emerald Rapids: woven 29,000 cycles a block, in parts of 5 to 19 tests 155 to 165 */
-	{ "avx2_ni_apart", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha_ni = true, .rounds_only = true, .apart = 10 },
-	{ "avx512vl_ni", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha_ni = true },
-	{ "avx512vl_rnds", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha_ni = true, .rounds_only = true },
+	{ "sse_ni", SSE, 4, 'x', .first = 7, .accumulators = 1, .sha1msg = true },
+	{ "avx2_ni", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha1msg = true },
+	{ "avx512vl_ni", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha1msg = true },
 };
-static const struct target sha_ni_many_targets[] = {
-	{ "avx2_ni_apart_many", AVX2, 8, 'y', .first = 3, .accumulators = 1, .sha_ni = true, .apart = 1 },
-	{ "avx512vl_rnds_many", AVX512VL, 8, 'y', .first = 20, .accumulators = 4, .sha_ni = true, .rounds_only = true },
+static const struct target pair_targets[] = {
+	/* Emerald Rapids: undivided 29,000 cycles a block, in parts of 5 to 18 tests 116 to 119, of 27 tests 123 */
+	{ "avx2_ni_pairs", AVX2, 8, 'y', .first = 7, .accumulators = 1, .pairs = true, .apart = 14 },
+	{ "avx512vl_ni_pairs", AVX512VL, 8, 'y', .first = 26, .accumulators = 1, .pairs = true },
 };
 static const struct target scalar_targets[] = {
-	{ "avx2", AVX2, 8, 'y', .first = 0, .accumulators = 2, .rounds_only = true },
-	{ "avx512vl", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .rounds_only = true },
+	{ "avx2", AVX2, 8, 'y', .first = 0, .accumulators = 2 },
+	{ "avx512vl", AVX512VL, 8, 'y', .first = 16, .accumulators = 4 },
 };
 static const struct target scalar_many_targets[] = {
 	{ "avx2_many", AVX2, 8, 'y', .first = 0, .accumulators = 2 },
@@ -196,6 +223,11 @@ static const struct target scalar_many_targets[] = {
 static bool evex(const struct target *target)
 {
 	return target->isa == AVX512VL;
+}
+
+static const char *move_name(const struct target *target)
+{
+	return evex(target) ? "vmovdqa32" : "vmovdqa";
 }
 
 /* The name of the vector register NUMBER; a ring of these buffers outlives every use. */
@@ -315,8 +347,7 @@ static void join_accumulators(struct code *code, const struct target *target)
 
 /*
  * The words of a block lie in memory at %rcx in falling order, as SHA-NI's schedule leaves them (W[t] at 4 * (79 - t)), so that a
- * vector of consecutive words can be loaded at any t. A family of conditions has the same j - i, the same distance between the
- * two bits and the same constant.
+ * vector of consecutive words can be loaded at any t. A family of conditions has the same j - i and the same distance between the two bits.
  */
 #define WORDS_SIZE 320
 
@@ -327,7 +358,7 @@ static int word_at(int t)
 
 static bool same_family(const struct condition *a, const struct condition *b)
 {
-	return a->j - a->i == b->j - b->i && a->bit_i - a->bit_j == b->bit_i - b->bit_j && a->xor == b->xor;
+	return a->j - a->i == b->j - b->i && a->bit_i - a->bit_j == b->bit_i - b->bit_j;
 }
 
 /*
@@ -414,6 +445,60 @@ static void combine(struct code *code, const struct target *target, int x, int f
 	}
 }
 
+/*
+ * The words of two blocks in pairs, 4 * GROUP to 4 * GROUP + 3, the first in the highest word of either half.
+ * Vectors that do not start with a group are put together once and kept behind.
+ */
+#define PAIR_MASKS (20 * 32) /* then the vectors that survive, in every word of either half */
+#define PAIR_SIZE (22 * 32)
+#define SHIFTED_AT (2 * PAIR_SIZE) /* from %r10 on, before them two sets of words and masks */
+
+static int shifted_at[80], nshifted; /* by the latest word */
+
+static int pair_at(int group)
+{
+	return 32 * group;
+}
+
+/* window(), but as an operand in memory where it is there. */
+static const char *pair_window(struct code *code, const struct target *target, int last, int scratch)
+{
+	static char places[2][24];
+	static int next;
+	char *place = places[next++ % 2];
+	int group = last / 4, rest = 3 - last % 4;
+	const char *r = reg(target, scratch);
+
+	if (shifted_at[last]) {
+		snprintf(place, sizeof(places[0]), "%d(%%r10)", shifted_at[last]);
+		return place;
+	}
+	snprintf(place, sizeof(places[0]), "%d(%%rcx)", pair_at(group));
+	if (!rest)
+		return place;
+	emit(code, "%s %d(%%rcx), %s", move_name(target), pair_at(group - 1), r);
+	emit(code, "vpalignr $%d, %s, %s, %s", 4 * rest, place, r, r);
+	shifted_at[last] = SHIFTED_AT + 32 * nshifted++;
+	emit(code, "%s %s, %d(%%r10)", move_name(target), r, shifted_at[last]);
+	return r;
+}
+
+/* combine(), from FIRST up to three more. */
+static void pair_combine(struct code *code, const struct target *target, int x, int first, int distance, int shift)
+{
+	const char *r = reg(target, x), *later = pair_window(code, target, first + 3 + distance, x);
+
+	if (evex(target) && shift) {
+		emit(code, "vprold $%d, %s, %s", shift & 31, later, r);
+	} else {
+		if (*later != '%')
+			emit(code, "%s %s, %s", move_name(target), later, r);
+		if (shift)
+			emit(code, "%s $%d, %s, %s", shift > 0 ? "vpslld" : "vpsrld", abs(shift), r, r);
+	}
+	emit(code, "%s %s, %s, %s", evex(target) ? "vpxord" : "vpxor", pair_window(code, target, first + 3, evex(target) ? 31 : 6), r, r);
+}
+
 /* MASK, a register, = the vectors that survive: all accumulators and all their lanes taken together. */
 static void gather_accumulators(struct code *code, const struct target *target, const char *mask)
 {
@@ -441,13 +526,39 @@ static void gather_accumulators(struct code *code, const struct target *target, 
 		emit(code, "not %%%s", mask);
 }
 
+/* The same of two blocks, to memory. */
+static void gather_pair(struct code *code, const struct target *target)
+{
+	int a = target->first, tmp = target->first + 1;
+	const char *op = evex(target) ? "vpandd" : "vpor";
+
+	join_accumulators(code, target);
+	emit(code, "vpshufd $0x4e, %%ymm%d, %%ymm%d", a, tmp);
+	emit(code, "%s %%ymm%d, %%ymm%d, %%ymm%d", op, tmp, a, a);
+	emit(code, "vpshufd $0xb1, %%ymm%d, %%ymm%d", a, tmp);
+	emit(code, "%s %%ymm%d, %%ymm%d, %%ymm%d", op, tmp, a, a);
+	emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), a, PAIR_MASKS);
+}
+
+/* Ends a part: only between parts may SHA-NI's instructions come, which have no VEX form. */
+static void end_part(struct code *code, const struct target *target)
+{
+	if (target->apart) {
+		emit(code, "vzeroupper");
+		emit(code, "");
+	}
+}
+
+/* With the words in pairs MASK is not used: the masks go to memory. */
 static void conditions_across_words(struct code *code, const struct target *target, bool recent, const char *mask)
 {
 	bool done[MAX_CONDITIONS] = { false };
-	int nth_window = 0, nth_test = 0, part_ends = recent ? 0 : target->apart;
+	int nth_window = 0, nth_test = 0, part_ends = target->apart, span = target->pairs ? 4 : target->lanes;
 
 	if (recent)
 		load_recent_words(code, target);
+	memset(shifted_at, 0, sizeof(shifted_at));
+	nshifted = 0;
 	clear_accumulators(code, target);
 	for (int c = 0; c < nconditions; c++) {
 		if (done[c])
@@ -455,67 +566,66 @@ static void conditions_across_words(struct code *code, const struct target *targ
 
 		/* The rows are in order of i: a window of words that starts at this condition covers the most of its family. */
 		int distance = conditions[c].j - conditions[c].i, shift = conditions[c].bit_i - conditions[c].bit_j;
-		int first = conditions[c].i, highest = 79 - distance - (target->lanes - 1);
-		int x = target->first + target->accumulators + nth_window++ % (evex(target) ? 5 : 3);
+		int first = conditions[c].i, highest = 79 - distance - (span - 1);
+		int x = target->first + target->accumulators + nth_window++ % (evex(target) && !target->pairs ? 5 : 3);
 		bool more;
 
 		if (first > highest)
 			first = highest;
-		combine(code, target, x, first, distance, shift, recent);
-		do { /* a test takes at most one condition a lane */
+		if (target->pairs)
+			pair_combine(code, target, x, first, distance, shift);
+		else
+			combine(code, target, x, first, distance, shift, recent);
+		do { /* a test takes at most one condition a lane, all with the same constant */
 			uint32_t bits[8] = { 0 }, vectors[8] = { 0 };
+			int differ = -1;
 
 			more = false;
 			for (int k = c; k < nconditions; k++) {
-				int lane = first + target->lanes - 1 - conditions[k].i;
+				int lane = first + span - 1 - conditions[k].i;
 
 				if (done[k] || !same_family(&conditions[c], &conditions[k]) || lane < 0)
 					continue;
-				if (bits[lane]) {
+				if (bits[lane] || differ == !conditions[k].xor) {
 					more = true;
 					continue;
 				}
-				bits[lane] = 1u << conditions[k].bit_i;
-				vectors[lane] = conditions[k].vectors;
+				differ = conditions[k].xor;
+				for (; lane < target->lanes; lane += span) {
+					bits[lane] = 1u << conditions[k].bit_i;
+					vectors[lane] = conditions[k].vectors;
+				}
 				done[k] = true;
 			}
-			test(code, target, x, conditions[c].xor, bits, vectors, nth_test++);
+			test(code, target, x, differ, bits, vectors, nth_test++);
 		} while (more);
-		if (part_ends && nth_test >= part_ends) {
+		if (target->apart && nth_test >= part_ends) {
 			part_ends += target->apart;
 			join_accumulators(code, target);
-			emit(code, "vmovdqa %s, %d(%%rcx)", reg(target, target->first), WORDS_SIZE);
-			emit(code, "vzeroupper");
-			emit(code, "");
+			emit(code, "vmovdqa %s, %d(%%rcx)", reg(target, target->first), PAIR_MASKS);
+			end_part(code, target);
 			clear_accumulators(code, target);
-			emit(code, "vmovdqa %d(%%rcx), %s", WORDS_SIZE, reg(target, target->first));
+			emit(code, "vmovdqa %d(%%rcx), %s", PAIR_MASKS, reg(target, target->first));
 		}
 	}
-	gather_accumulators(code, target, mask);
-	if (part_ends) {
-		emit(code, "vzeroupper");
-		emit(code, "");
-	}
+	if (target->pairs)
+		gather_pair(code, target);
+	else
+		gather_accumulators(code, target, mask);
+	end_part(code, target);
 }
 
 /* ---- Conditions across blocks ----------------------------------------------------------------------------------- */
 
 /*
  * Eight blocks from %rsi on: their words as rows, W[t] of block k in row t at 4 * k, in the kernel's frame at %rsp; the last four rows
- * are in registers, too. What the steps need goes to %rcx, see put_words, and after it the vectors that survive, block k's at 4 * k.
- * For SHA-NI the order within a row is 0, 2, 4, 6, 1, 3, 5, 7.
+ * are in registers, too. What the steps need, the words with the steps' constants added, goes to %rcx as rows again, and after it the
+ * vectors that survive, block k's at 4 * k.
  */
 #define ROW 32 /* bytes */
 #define MASKS_AT (80 * ROW)
-#define ROWS_AT (81 * ROW)     /* before them in the frame: one set of words and masks */
-#define OTHER_AT (161 * ROW)   /* and after them another */
-#define BLOCKS_AT (242 * ROW)  /* and behind, the last blocks, where they are fewer than eight */
-#define FRAME_SIZE (258 * ROW)
-
-static const char *move_name(const struct target *target)
-{
-	return evex(target) ? "vmovdqa32" : "vmovdqa";
-}
+#define ROWS_AT (81 * ROW)
+#define FRAME_SIZE (161 * ROW)
 
 /* The register of row T, and the Kth of six for help (the first two are conditions_of_word's). */
 static int row(const struct target *target, int t)
@@ -541,33 +651,13 @@ static void interleave(struct code *code, const char *how, int a, int b, int to)
 	emit(code, "vpunpck%s %%ymm%d, %%ymm%d, %%ymm%d", how, b, a, to);
 }
 
-/*
- * Four words of eight blocks. For SHA-NI as it takes them, the first in the highest word, block after block. For scalar steps as rows
- * again, with the steps' constants added.
- */
-static int words_of_block(int group, int block)
-{
-	return 128 * group + 16 * block;
-}
-
 static void put_words(struct code *code, const struct target *target, int group)
 {
-	int a = help(target, 4), b = help(target, 5), to = help(target, 3);
+	int to = help(target, 3);
 
-	if (!target->sha_ni) {
-		for (int t = 4 * group; t < 4 * group + 4; t++) {
-			emit(code, "vpaddd .Lk+%d(%%rip), %%ymm%d, %%ymm%d", 32 * (t / 20), row(target, t), to);
-			emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, ROW * t);
-		}
-		return;
-	}
-	for (int half = 0; half < 2; half++) {
-		interleave(code, half ? "hdq" : "ldq", row(target, 3), row(target, 2), a);
-		interleave(code, half ? "hdq" : "ldq", row(target, 1), row(target, 0), b);
-		for (int k = 0; k < 2; k++) {
-			interleave(code, k ? "hqdq" : "lqdq", a, b, to);
-			emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, words_of_block(group, 2 * (2 * half + k)));
-		}
+	for (int t = 4 * group; t < 4 * group + 4; t++) {
+		emit(code, "vpaddd .Lk+%d(%%rip), %%ymm%d, %%ymm%d", 32 * (t / 20), row(target, t), to);
+		emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, ROW * t);
 	}
 }
 
@@ -576,14 +666,12 @@ static void load_words(struct code *code, const struct target *target, int group
 	int a = help(target, 4), b = help(target, 5);
 
 	for (int k = 0; k < 4; k++) {
-		int to = help(target, k), low = target->sha_ni ? 2 * k : k, high = target->sha_ni ? low + 1 : low + 4;
+		int to = help(target, k);
 
-		emit(code, "%s %d(%%rsi), %%xmm%d", evex(target) ? "vmovdqu32" : "vmovdqu", 64 * low + 16 * group, to);
-		emit(code, "%s $1, %d(%%rsi), %%ymm%d, %%ymm%d", evex(target) ? "vinserti32x4" : "vinserti128", 64 * high + 16 * group,
+		emit(code, "%s %d(%%rsi), %%xmm%d", evex(target) ? "vmovdqu32" : "vmovdqu", 64 * k + 16 * group, to);
+		emit(code, "%s $1, %d(%%rsi), %%ymm%d, %%ymm%d", evex(target) ? "vinserti32x4" : "vinserti128", 64 * (k + 4) + 16 * group,
 		     to, to);
 		emit(code, "vpshufb .Lreverse(%%rip), %%ymm%d, %%ymm%d", to, to);
-		if (target->sha_ni)
-			emit(code, "%s %%ymm%d, %d(%%rcx)", move_name(target), to, words_of_block(group, low));
 	}
 	for (int k = 0; k < 4; k++) { /* the last word first */
 		const char *half = k < 2 ? "ldq" : "hdq";
@@ -596,8 +684,7 @@ static void load_words(struct code *code, const struct target *target, int group
 		interleave(code, k % 2 ? "hqdq" : "lqdq", a, b, row(target, t));
 		emit(code, "%s %%ymm%d, %d(%%rsp)", move_name(target), row(target, t), row_at(t));
 	}
-	if (!target->sha_ni)
-		put_words(code, target, group);
+	put_words(code, target, group);
 }
 
 static void schedule_word(struct code *code, const struct target *target, int t)
@@ -669,16 +756,6 @@ static void conditions_across_blocks(struct code *code, const struct target *tar
 			}
 			put_words(code, target, group);
 		}
-		if (target->apart && group < 19) {
-			join_accumulators(code, target);
-			emit(code, "vmovdqa %s, %d(%%rcx)", reg(target, target->first), MASKS_AT);
-			emit(code, "vzeroupper");
-			emit(code, "");
-			clear_accumulators(code, target);
-			emit(code, "vmovdqa %d(%%rcx), %s", MASKS_AT, reg(target, target->first));
-			for (int t = 4 * group + 1; t < 4 * group + 4; t++)
-				emit(code, "vmovdqa %d(%%rsp), %%ymm%d", row_at(t), row(target, t));
-		}
 	}
 	join_accumulators(code, target);
 	if (!evex(target)) {
@@ -687,15 +764,7 @@ static void conditions_across_blocks(struct code *code, const struct target *tar
 		emit(code, "vpcmpeqd %%ymm%d, %%ymm%d, %%ymm%d", ones, ones, ones);
 		emit(code, "vpxor %%ymm%d, %s, %s", ones, reg(target, target->first), reg(target, target->first));
 	}
-	if (target->sha_ni) {
-		emit(code, "%s .Lorder(%%rip), %s", move_name(target), reg(target, help(target, 0)));
-		emit(code, "vpermd %s, %s, %s", reg(target, target->first), reg(target, help(target, 0)), reg(target, target->first));
-	}
 	emit(code, "%s %s, %d(%%rcx)", move_name(target), reg(target, target->first), MASKS_AT);
-	if (target->apart) {
-		emit(code, "vzeroupper");
-		emit(code, "");
-	}
 	if (nth != nconditions)
 		die("conditions left over");
 }
@@ -721,72 +790,120 @@ static void move(struct code *code, bool vex, const char *from, const char *to)
 }
 
 /*
- * The four words of GROUP, the first in the highest word of their register: from xmm3 on four registers in turn, or eight.
+ * The four words of GROUP, the first in the highest word of their register: four registers in turn, or with AVX-512 eight; or such words of
+ * two blocks.
  * Golden Cove and its successors run sha1msg2 from microcode, at one in 4 cycles and with nothing else decoded meanwhile: plain vectors do
  * the same in more instructions and less time. From W[32] on W[t] = W[t - 6] ^ W[t - 16] ^ W[t - 28] ^ W[t - 32], rotated by 2
  * (M. Locktyukhin's form), four words at a time; before, the fourth word needs the first one. Without AVX-512's registers the earlier words
- * come from (%rcx).
+ * come from memory.
  */
 static int words_register(const struct target *target, int group)
 {
-	return 3 + group % (target->rounds_only && evex(target) ? 8 : 4);
+	int ring = evex(target) && !target->sha1msg ? 8 : 4;
+
+	return (evex(target) && target->pairs ? 16 : 3) + group % ring;
 }
 
-/* xmmX = xmmX rotated left, by way of xmm15 */
+static char words_vector(const struct target *target)
+{
+	return target->pairs ? 'y' : 'x';
+}
+
+/* Where the words of GROUP are stored, as an operand. */
+static const char *group_place(const struct target *target, int group)
+{
+	static char places[4][24];
+	static int next;
+	char *place = places[next++ % 4];
+
+	if (target->pairs)
+		snprintf(place, sizeof(places[0]), "%d(%%r11)", pair_at(group));
+	else
+		snprintf(place, sizeof(places[0]), "%d(%%rcx)", word_at(4 * group + 3));
+	return place;
+}
+
+/* X = X, a register of four or eight words, rotated left, by way of register 15. */
 static void rotate_words(struct code *code, const struct target *target, int x, int left)
 {
+	char v = words_vector(target);
+
 	if (evex(target)) {
-		emit(code, "vprold $%d, %%xmm%d, %%xmm%d", left, x, x);
+		emit(code, "vprold $%d, %%%cmm%d, %%%cmm%d", left, v, x, v, x);
 		return;
 	}
-	emit(code, "vpsrld $%d, %%xmm%d, %%xmm15", 32 - left, x);
-	emit(code, "vpslld $%d, %%xmm%d, %%xmm%d", left, x, x);
-	emit(code, "vpor %%xmm15, %%xmm%d, %%xmm%d", x, x);
+	emit(code, "vpsrld $%d, %%%cmm%d, %%%cmm15", 32 - left, v, x, v);
+	emit(code, "vpslld $%d, %%%cmm%d, %%%cmm%d", left, v, x, v, x);
+	emit(code, "vpor %%%cmm15, %%%cmm%d, %%%cmm%d", v, v, x, v, x);
 }
 
 static void schedule_group(struct code *code, const struct target *target, int group)
 {
 	int w = words_register(target, group), w1 = words_register(target, group - 1), w2 = words_register(target, group - 2),
-	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4);
-	int w16 = word_at(4 * group - 13), w28 = word_at(4 * group - 25), w32 = word_at(4 * group - 29);
+	    w3 = words_register(target, group - 3), w4 = words_register(target, group - 4), tmp = evex(target) && target->pairs ? 24 : 12;
+	const char *xor = evex(target) ? "vpxord" : "vpxor";
+	char v = words_vector(target);
 
-	if (!target->rounds_only) {
+	if (target->sha1msg) {
 		emit(code, "sha1msg1 %%xmm%d, %%xmm%d", w3, w);
 		emit(code, target->isa == SSE ? "pxor %%xmm%d, %%xmm%d" : "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
 		emit(code, "sha1msg2 %%xmm%d, %%xmm%d", w1, w);
 	} else if (group < 8) {
-		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm%d", w3, w4, w); /* W[t - 14] */
-		emit(code, "vpslldq $4, %%xmm%d, %%xmm12", w1);                  /* W[t - 3] of the first three */
+		emit(code, "vpalignr $8, %%%cmm%d, %%%cmm%d, %%%cmm%d", v, w3, v, w4, v, w); /* W[t - 14] */
+		emit(code, "vpslldq $4, %%%cmm%d, %%%cmm%d", v, w1, v, tmp);                 /* W[t - 3] of the first three */
 		if (evex(target)) {
-			emit(code, "vpternlogd $0x96, %%xmm%d, %%xmm%d, %%xmm%d", w2, w4, w);
+			emit(code, "vpternlogd $0x96, %%%cmm%d, %%%cmm%d, %%%cmm%d", v, w2, v, w4, v, w);
 		} else {
-			emit(code, "vpxor %d(%%rcx), %%xmm%d, %%xmm%d", w16, w, w);
-			emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", w2, w, w);
+			emit(code, "vpxor %s, %%%cmm%d, %%%cmm%d", group_place(target, group - 4), v, w, v, w);
+			emit(code, "vpxor %%%cmm%d, %%%cmm%d, %%%cmm%d", v, w2, v, w, v, w);
 		}
-		emit(code, "vpxor %%xmm12, %%xmm%d, %%xmm%d", w, w);
+		emit(code, "%s %%%cmm%d, %%%cmm%d, %%%cmm%d", xor, v, tmp, v, w, v, w);
 		rotate_words(code, target, w, 1);
-		emit(code, "vpsrldq $12, %%xmm%d, %%xmm12", w);
-		rotate_words(code, target, 12, 1);
-		emit(code, "vpxor %%xmm12, %%xmm%d, %%xmm%d", w, w);
+		emit(code, "vpsrldq $12, %%%cmm%d, %%%cmm%d", v, w, v, tmp);
+		rotate_words(code, target, tmp, 1);
+		emit(code, "%s %%%cmm%d, %%%cmm%d, %%%cmm%d", xor, v, tmp, v, w, v, w);
 	} else {
-		emit(code, "vpalignr $8, %%xmm%d, %%xmm%d, %%xmm12", w1, w2); /* W[t - 6] */
+		emit(code, "vpalignr $8, %%%cmm%d, %%%cmm%d, %%%cmm%d", v, w1, v, w2, v, tmp); /* W[t - 6] */
 		if (evex(target)) { /* w is W[t - 32] */
-			emit(code, "vpxor %%xmm%d, %%xmm%d, %%xmm%d", words_register(target, group - 7), w, w);
-			emit(code, "vpternlogd $0x96, %%xmm12, %%xmm%d, %%xmm%d", w4, w);
+			emit(code, "vpxord %%%cmm%d, %%%cmm%d, %%%cmm%d", v, words_register(target, group - 7), v, w, v, w);
+			emit(code, "vpternlogd $0x96, %%%cmm%d, %%%cmm%d, %%%cmm%d", v, tmp, v, w4, v, w);
 		} else {
-			emit(code, "vmovdqa %d(%%rcx), %%xmm%d", w32, w);
-			emit(code, "vpxor %d(%%rcx), %%xmm%d, %%xmm%d", w28, w, w);
-			emit(code, "vpxor %d(%%rcx), %%xmm%d, %%xmm%d", w16, w, w);
-			emit(code, "vpxor %%xmm12, %%xmm%d, %%xmm%d", w, w);
+			emit(code, "vmovdqa %s, %%%cmm%d", group_place(target, group - 8), v, w);
+			emit(code, "vpxor %s, %%%cmm%d, %%%cmm%d", group_place(target, group - 7), v, w, v, w);
+			emit(code, "vpxor %s, %%%cmm%d, %%%cmm%d", group_place(target, group - 4), v, w, v, w);
+			emit(code, "vpxor %%%cmm%d, %%%cmm%d, %%%cmm%d", v, tmp, v, w, v, w);
 		}
 		rotate_words(code, target, w, 2);
 	}
 }
 
+/* All words of the blocks at %rsi and %r9, to %r11. DIVIDED: in parts. */
+static void schedule_pair(struct code *code, const struct target *target, bool divided)
+{
+	for (int group = 0; group < 20; group++) {
+		int w = words_register(target, group);
+
+		if (group < 4) {
+			emit(code, "%s %d(%%rsi), %%xmm%d", evex(target) ? "vmovdqu32" : "vmovdqu", 16 * group, w);
+			emit(code, "%s $1, %d(%%r9), %%ymm%d, %%ymm%d", evex(target) ? "vinserti32x4" : "vinserti128", 16 * group, w, w);
+			emit(code, "vpshufb .Lreverse(%%rip), %%ymm%d, %%ymm%d", w, w);
+		} else {
+			schedule_group(code, target, group);
+		}
+		emit(code, "%s %%ymm%d, %s", move_name(target), w, group_place(target, group));
+		if (divided && target->apart && group % 4 == 3 && group > 3 && group < 19) {
+			end_part(code, target);
+			for (int k = group - 3; k <= group; k++)
+				emit(code, "vmovdqa %s, %%ymm%d", group_place(target, k), words_register(target, k));
+		}
+	}
+	end_part(code, target);
+}
+
 /* From this group on words go to (%rcx). */
 static int first_stored(const struct target *target)
 {
-	return target->rounds_only && !evex(target) ? 0 : 8;
+	return target->sha1msg || evex(target) ? 8 : 0;
 }
 
 /*
@@ -795,13 +912,13 @@ static int first_stored(const struct target *target)
  * xmm2 takes turns with xmm1; from xmm3 on: four words of the schedule each; xmm11: help.
  * Golden Cove does four steps in 4 cycles, so that sha1nexte's 3 cycles are in the way of the next but one sha1rnds4 as soon as it has to
  * wait for a port: rotating the highest word alone (k7) ahead and adding takes 2.
- * NTH, 0 to 7: that one of eight blocks whose words are at (%rcx) already; ALONE: none.
+ * NTH, 0 or 1: that one of a pair whose words are at (%rcx) already; ALONE: none.
  */
 #define ALONE -1
 
 static void sha_ni_block(struct code *code, const struct target *target, int nth)
 {
-	bool vex = target->isa != SSE;
+	bool vex = target->isa != SSE, own_e = target->pairs && evex(target); /* without sha1nexte */
 	int e = 1, other = 2;
 	char from[32], to[32];
 
@@ -824,7 +941,7 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 		if (nth == ALONE)
 			snprintf(words, sizeof(words), "%%xmm%d", words_register(target, group));
 		else
-			snprintf(words, sizeof(words), "%d(%%rcx)", words_of_block(group, nth));
+			snprintf(words, sizeof(words), "%d(%%rcx)", pair_at(group) + 16 * nth);
 		if (group == 14 || group == 16) {
 			int at = group == 14 ? ROW_STEP56 : ROW_STEP64;
 
@@ -832,10 +949,10 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 			move(code, vex, "%xmm0", to);
 			snprintf(from, sizeof(from), "%%xmm%d", e);
 			snprintf(to, sizeof(to), "%d(%%rdi)", at + 16);
-			if (!(target->rounds_only && evex(target)))
+			if (!own_e)
 				move(code, vex, from, to);
 		}
-		if (target->rounds_only && evex(target) && (group == 13 || group == 15)) {
+		if (own_e && (group == 13 || group == 15)) {
 			snprintf(to, sizeof(to), "%d(%%rdi)", (group == 13 ? ROW_STEP56 : ROW_STEP64) + 16);
 			move(code, vex, "%xmm0", to);
 		}
@@ -854,14 +971,14 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 			snprintf(to, sizeof(to), "%d(%%rdi)", ROW_WORDS + 16 * (15 - group));
 			move(code, vex, words, to);
 		}
-		if (group && !(target->rounds_only && evex(target)))
+		if (group && !own_e)
 			emit(code, "sha1nexte %s, %%xmm%d", words, e);
 		else if (vex)
 			emit(code, "vpaddd %s, %%xmm%d, %%xmm%d", words, e, e);
 		else
 			emit(code, "paddd %s, %%xmm%d", words, e);
 		snprintf(to, sizeof(to), "%%xmm%d", other);
-		if (target->rounds_only && evex(target))
+		if (own_e)
 			emit(code, "vprold $30, %%xmm0, %s{%%k7}{z}", to);
 		else
 			move(code, vex, "%xmm0", to);
@@ -870,7 +987,7 @@ static void sha_ni_block(struct code *code, const struct target *target, int nth
 		e = other;
 		other = swap;
 	}
-	emit(code, target->rounds_only && evex(target) ? "vpaddd %d(%%rdi), %%xmm1, %%xmm1" : "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
+	emit(code, own_e ? "vpaddd %d(%%rdi), %%xmm1, %%xmm1" : "sha1nexte %d(%%rdi), %%xmm1", ROW_IHV + 16);
 	emit(code, vex ? "vpaddd %d(%%rdi), %%xmm0, %%xmm0" : "paddd %d(%%rdi), %%xmm0", ROW_IHV);
 	emit(code, "prefetcht0 %d(%%rsi)", 1024 + 64 * (nth == ALONE ? 0 : nth)); /* a file just mapped comes from memory */
 	if (nth == ALONE)
@@ -915,8 +1032,6 @@ static void sha_ni_kernel(const struct target *target)
 	if (vex) /* where the caller left the upper halves in use, SHA-NI instructions among those below cost Intel hundreds of cycles each */
 		printf("\tvzeroupper\n");
 	printf("\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-%d, %%rsp\n", 2 * other, 2 * other);
-	if (target->rounds_only && evex(target))
-		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
 	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
 	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", name, ROW_IHV, name, ROW_IHV + 16);
 	print(&sha);
@@ -938,58 +1053,63 @@ static void sha_ni_kernel(const struct target *target)
 	print_constants(target);
 }
 
-/* Fewer than eight blocks from %rsi on, %r9 of them, come to where reading eight does no harm. */
-static void spare_blocks(void)
+/* struct sha1dc_ahead of sha1dc_kernels.h: the frame, and then the words of the pair to come, or NULL */
+#define READY_AT (SHIFTED_AT + 24 * 32)
+
+/* Writes the mask of the NTH block of a pair to the row ROWS before (%rdi). */
+static void take_mask(struct code *code, const struct target *target, int nth, int rows)
 {
-	printf("\tcmp $8, %%r9\n\tjae 4f\n\tshl $6, %%r9d\n3:\n");
-	for (int k = 16; k <= 64; k += 16)
-		printf("\tvmovdqu -%d(%%rsi,%%r9), %%xmm2\n\tvmovdqa %%xmm2, %d(%%r10,%%r9)\n", k, BLOCKS_AT - k);
-	printf("\tsub $64, %%r9\n\tjnz 3b\n\tlea %d(%%r10), %%rsi\n4:\n", BLOCKS_AT);
+	emit(code, "mov %d(%%rcx), %%r9d", PAIR_MASKS + 16 * nth);
+	if (!evex(target))
+		emit(code, "not %%r9d");
+	emit(code, "mov %%r9d, %d(%%rdi)", ROW_MASK - rows * ROW_SIZE);
+	emit(code, "neg %%r9d");
+	emit(code, "rcr $1, %%rax");
 }
 
-/* struct sha1dc_ahead of sha1dc_kernels.h: the frame, and then the words of the blocks to come, or NULL */
-#define READY_AT FRAME_SIZE
-
 /*
- * uint64_t sha1dc_<isa>_many(struct sha1dc_row *rows, const void *blocks, size_t n, size_t more, struct sha1dc_ahead *ahead)
- * Eight blocks at a time: while their chains run, woven into these, the words and conditions of the next eight; at the end up to eight
- * chains alone.
- * rdi: the row, rsi: these eight blocks, rdx: blocks left, r8: more, rcx: the words of these eight, r11: of the next, or the masks of the
- * last, r10: the frame, r9: help, rax: the result, filled from the top.
+ * uint64_t sha1dc_<isa>_pairs(struct sha1dc_row *rows, const void *blocks, size_t n, size_t more, struct sha1dc_ahead *ahead)
+ * rdi: the row, rsi: the pair of which the words were made last, r9: its second block, or again the first where there is none; help; rdx:
+ * blocks left, r8: more, rcx: the words of this pair, r11: of the next, r10: the frame, rax: the result, filled from the top.
  */
-static void sha_ni_many_kernel(const struct target *target)
+static void pair_kernel(const struct target *target)
 {
-	struct code chains = { 0 }, chain = { 0 }, code = { 0 }, words, next;
+	struct code chains = { 0 }, chain[2] = { { 0 } }, mask[2] = { { 0 } }, masks = { 0 };
+	struct code filter = { 0 }, first_words = { 0 }, words = { 0 }, fill;
 
-	for (int nth = 0; nth < 8; nth++) {
+	for (int nth = 0; nth < 2; nth++) {
+		sha_ni_block(&chain[nth], target, nth);
+		take_mask(&mask[nth], target, nth, 1);
 		sha_ni_block(&chains, target, nth);
-		emit(&chains, "mov %d(%%rcx), %%r9d", MASKS_AT + 4 * nth);
-		emit(&chains, "mov %%r9d, %d(%%rdi)", ROW_MASK - ROW_SIZE);
-		emit(&chains, "neg %%r9d");
-		emit(&chains, "rcr $1, %%rax");
+		take_mask(&masks, target, nth, 2 - nth);
 	}
-	sha_ni_block(&chain, target, 0);
-	conditions_across_blocks(&code, target);
-	words = rebased(&code, "(%rsp)", "(%r10)");
-	next = rebased(&words, "(%rcx)", "(%r11)");
+	conditions_across_words(&filter, target, false, NULL);
+	if (nshifted > 24)
+		die("too many shifted vectors");
+	schedule_pair(&first_words, target, false);
+	schedule_pair(&words, target, true);
+	fill = mixed(&filter, &words);
 	print_head(target);
 	printf("\tvzeroupper\n\tpush %%rdx\n\tmov %%r8, %%r10\n\tmov %%rcx, %%r8\n\txor %%eax, %%eax\n");
-	if (target->rounds_only)
+	if (evex(target))
 		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
-	printf("\tmov %d(%%r10), %%rcx\n\ttest %%rcx, %%rcx\n\tjnz 6f\n\tmov %%r10, %%rcx\n\tlea (%%rdx,%%r8), %%r9\n", READY_AT);
-	spare_blocks();
-	print(&words);
-	printf("6:\n\tlea %d(%%r10,%%r10), %%r11\n\tsub %%rcx, %%r11\n", OTHER_AT);
-	printf("\tvmovdqa %d(%%rdi), %%xmm0\n\tvmovdqa %d(%%rdi), %%xmm1\n\t.balign 32\n1:\n", ROW_IHV, ROW_IHV + 16);
-	printf("\tlea -8(%%rdx,%%r8), %%r9\n\ttest %%r9, %%r9\n\tjle 2f\n\tadd $512, %%rsi\n");
-	spare_blocks();
-	print_woven(&chains, &next);
-	printf("\txchg %%rcx, %%r11\n\tsub $8, %%rdx\n\tjnz 1b\n\tmov %%rcx, %d(%%r10)\n\tjmp 6f\n", READY_AT);
-	printf("2:\n\tlea %d(%%rcx), %%r11\n5:\n", MASKS_AT);
-	print(&chain);
-	printf("\tmov (%%r11), %%r9d\n\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n", ROW_MASK - ROW_SIZE);
-	printf("\tlea 4(%%r11), %%r11\n\tlea 16(%%rcx), %%rcx\n\tdec %%rdx\n\tjnz 5b\n\tmov %%rdx, %d(%%r10)\n6:\n", READY_AT);
-	printf("\tvmovdqa %%xmm0, %d(%%rdi)\n\tvmovdqa %%xmm1, %d(%%rdi)\n", ROW_IHV, ROW_IHV + 16);
+	printf("\tvmovdqa %d(%%rdi), %%xmm0\n\tvmovdqa %d(%%rdi), %%xmm1\n", ROW_IHV, ROW_IHV + 16);
+	printf("\tmov %d(%%r10), %%rcx\n\ttest %%rcx, %%rcx\n\tjnz 1f\n", READY_AT);
+	printf("\tmov %%r10, %%rcx\n\tmov %%r10, %%r11\n\tlea (%%rdx,%%r8), %%r9\n");
+	printf("\tcmp $1, %%r9\n\tlea 64(%%rsi), %%r9\n\tcmove %%rsi, %%r9\n");
+	print(&first_words);
+	printf("\t.balign 32\n1:\tlea %d(%%r10,%%r10), %%r11\n\tsub %%rcx, %%r11\n", PAIR_SIZE);
+	printf("\tlea -2(%%rdx,%%r8), %%r9\n\ttest %%r9, %%r9\n\tjle 2f\n");
+	printf("\tadd $128, %%rsi\n\tcmp $1, %%r9\n\tlea 64(%%rsi), %%r9\n\tcmove %%rsi, %%r9\n");
+	print_woven(&chains, &fill);
+	print(&masks);
+	printf("\tmov %%r11, %%rcx\n\tsub $2, %%rdx\n\tjnz 1b\n\tmov %%rcx, %d(%%r10)\n\tjmp 4f\n2:\n", READY_AT);
+	print_woven(&chain[0], &filter);
+	print(&mask[0]);
+	printf("\tdec %%rdx\n\tjz 3f\n");
+	print(&chain[1]);
+	print(&mask[1]);
+	printf("3:\tmovq $0, %d(%%r10)\n4:\tvmovdqa %%xmm0, %d(%%rdi)\n\tvmovdqa %%xmm1, %d(%%rdi)\n", READY_AT, ROW_IHV, ROW_IHV + 16);
 	printf("\tpop %%rdx\n\tmov $64, %%ecx\n\tsub %%edx, %%ecx\n\tshr %%cl, %%rax\n\tret\n");
 	printf("\t.size sha1dc_%s, .-sha1dc_%s\n", target->kernel, target->kernel);
 	print_constants(target);
@@ -1169,8 +1289,8 @@ static void write_kernels(void)
 	puts("/* The kernels of collision-detecting SHA-1: made by sha1dc_gen */\n#include <cet.h>\n\t.text");
 	for (size_t k = 0; k < sizeof(sha_ni_targets) / sizeof(*sha_ni_targets); k++)
 		sha_ni_kernel(&sha_ni_targets[k]);
-	for (size_t k = 0; k < sizeof(sha_ni_many_targets) / sizeof(*sha_ni_many_targets); k++)
-		sha_ni_many_kernel(&sha_ni_many_targets[k]);
+	for (size_t k = 0; k < sizeof(pair_targets) / sizeof(*pair_targets); k++)
+		pair_kernel(&pair_targets[k]);
 	for (size_t k = 0; k < sizeof(scalar_targets) / sizeof(*scalar_targets); k++)
 		scalar_kernel(&scalar_targets[k]);
 	for (size_t k = 0; k < sizeof(scalar_many_targets) / sizeof(*scalar_many_targets); k++)
@@ -1178,7 +1298,6 @@ static void write_kernels(void)
 	scalar_many_steps();
 	puts("\t.section .rodata\n\t.balign 32\n"
 	     ".Lreverse:\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n\t.byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n"
-	     ".Lorder:\n\t.long 0,4,1,5,2,6,3,7\n"
 	     ".Lk:\n\t.fill 8, 4, 0x5a827999\n\t.fill 8, 4, 0x6ed9eba1\n\t.fill 8, 4, 0x8f1bbcdc\n\t.fill 8, 4, 0xca62c1d6\n"
 	     "\t.section .note.GNU-stack, \"\", @progbits");
 }
