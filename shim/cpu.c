@@ -109,9 +109,6 @@ static unsigned features_of(const struct leaves *l)
 	/* On Intel's cores, that is: about 200 to change over, and as much to change back (measured on Emerald Rapids). */
 	if ((f & CPU_SHA) && (f & CPU_AVX2) && intel)
 		f |= CPU_SLOW_MIX;
-	/* Measured on Emerald Rapids; Zen 5 was never compared in whole programs. */
-	if ((f & CPU_AVX512) && intel)
-		f |= CPU_SLOW_MASKS;
 	return f;
 }
 

@@ -29,8 +29,7 @@ enum {
 	CPU_NO_ZMM = 1 << 4, /* AVX-512, but 512-bit registers lower the clock: prefer 256-bit forms */
 	CPU_SLOW_SHA1MSG = 1 << 5, /* SHA-NI with a microcoded sha1msg2: prefer plain vector instructions to all but sha1rnds4 */
 	CPU_SLOW_MIX = 1 << 6,     /* SHA-NI instructions cost hundreds of cycles while the upper half of a YMM register is in use */
-	CPU_SLOW_MASKS = 1 << 7,   /* AVX-512, but a mask takes longer to become a branch than two words that are compared */
-	CPU_TRAITS = CPU_NO_ZMM | CPU_SLOW_SHA1MSG | CPU_SLOW_MIX | CPU_SLOW_MASKS, /* what no level lowers */
+	CPU_TRAITS = CPU_NO_ZMM | CPU_SLOW_SHA1MSG | CPU_SLOW_MIX, /* what no level lowers */
 };
 extern unsigned cpu_features; /* 0 until cpu_init has run */
 

@@ -15,8 +15,8 @@ memcmp_fn memcmp_sse2, memcmp_avx2, memcmp_avx512;
 memcmp_fn memeq_sse2, memeq_avx2, memeq_avx512;
 
 /*
- * What the exported entries look at: they answer n = words_n (20, or NO_WORDS) in words, and n < avx512_below (65, or 0: none) with a window of
- * AVX-512 themselves, and leave the rest to the functions that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2. Those must
+ * What the exported entries look at: they answer n < avx512_below (65, or 0: none) with windows of AVX-512 and n = words_n (20, or
+ * NO_WORDS) in words themselves, and leave the rest to the functions that lie order bytes behind memcmp_sse2 and equal bytes behind memeq_sse2. Those must
  * answer every n: threads that another library's constructor has started may be anywhere in an entry while ours sets the path.
  * memcmp_kernels.S knows the offsets.
  */

@@ -74,7 +74,7 @@ void memcmp_door_init(void)
 	if (counting)
 		set_path(NO_WORDS, 0, counted_order, counted_equal);
 	else if (avx512)
-		set_path(cpu_features & CPU_SLOW_MASKS ? 20 : NO_WORDS, 65, memcmp_avx512, memeq_avx512);
+		set_path(NO_WORDS, 65, memcmp_avx512, memeq_avx512);
 	else
 		set_path(20, 0, memcmp_avx2, memeq_avx2);
 }

@@ -299,18 +299,6 @@ int main(void)
 			return 1;
 		}
 		test_entries(levels[i].level);
-		if (cpu_features & CPU_AVX512) { /* and as on processors of the other kind */
-			size_t words_n = memcmp_path.words_n;
-
-			cpu_features ^= CPU_SLOW_MASKS;
-			memcmp_door_init();
-			if (memcmp_path.words_n == words_n) {
-				printf("FAILED: 20 bytes are not compared differently on the other kind of processor\n");
-				return 1;
-			}
-			test_entries(words_n == NO_WORDS ? "avx512, 20 in words" : "avx512, 20 not in words");
-		}
-
 		counting = true;
 		memcmp_door_init();
 		uint64_t before = door->calls;
