@@ -14,13 +14,13 @@ struct span {
 
 /*
  * The span of constants that AT lies in. RELRO: the dynamic loader protects the whole pages between the region's first and its last byte,
- * both rounded down; what lies on a page behind that has stayed writable, and stays so. Otherwise a segment that is only readable (what is
- * linked to run at a fixed address needs no relocation and so no RELRO), or, in an object without RELRO, what the file holds of a writable
- * segment.
+ * both rounded down; what lies on a page behind that has stayed writable, as its segment is, and stays so. Otherwise a segment that is only
+ * readable (what is linked to run at a fixed address needs no relocation and so no RELRO), or, in an object without RELRO, what the file
+ * holds of a writable segment.
  */
 static bool constants_at(const struct object *o, uintptr_t at, struct span *span)
 {
-	if (at >= o->relro && at < o->relro_end && o->relro_end - at >= sizeof(void *)) {
+	if (at >= o->relro && at < o->relro_end && o->relro_end - at >= sizeof(void *) && object_maps(o, (const void *)at, 1, PF_W)) {
 		*span = (struct span){ o->relro & -(uintptr_t)PAGE, o->relro_end & -(uintptr_t)PAGE, false };
 		return true;
 	}

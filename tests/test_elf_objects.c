@@ -125,6 +125,15 @@ static void check_swaps(void)
 	swaps[0] = (struct relro_swap){ (void **)o.relro_end, NULL, NULL };
 	check(relro_swap(&o, swaps, 1) != NULL, "a word behind RELRO", "table");
 	check(relro_swap(&o, swaps, 0) == NULL, "no words", "table");
+
+	/* A region that ends within a page of a segment that was never writable. */
+	void **page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ElfW(Phdr) segment = { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = (uintptr_t)page, .p_memsz = 4096 };
+	struct object odd = { .phdr = &segment, .phnum = 1, .relro = (uintptr_t)page, .relro_end = (uintptr_t)page + 64 };
+
+	mprotect(page, 4096, PROT_READ);
+	swaps[0] = (struct relro_swap){ page, NULL, (void *)one };
+	check(relro_swap(&odd, swaps, 1) != NULL && !*page, "a region outside of what can be written", "odd");
 }
 
 int main(void)
