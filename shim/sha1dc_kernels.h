@@ -21,12 +21,12 @@ struct sha1dc_row {
 };
 
 /*
- * Compresses N blocks, 1 to 64, starting from rows[0].ihv: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result is set where
+ * Compresses N blocks, 1 to 64 (those named one: 1), starting from rows[0].ihv: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result is set where
  * rows[k].mask is not 0.
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
-sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
+sha1dc_kernel_fn sha1dc_avx512vl_ni, sha1dc_avx512vl_ni_one, sha1dc_avx2_ni, sha1dc_sse_ni, sha1dc_avx512vl, sha1dc_avx2;
 
 /*
  * The same for several blocks. MORE blocks follow BLOCKS, to come with the next call; N is even then. Those with SHA-NI work ahead on them,

@@ -196,6 +196,7 @@ struct target {
 	int first;          /* vector registers from here on hold conditions: those below belong to the SHA-NI chain */
 	int accumulators;
 	bool sha1msg;       /* the schedule by SHA-NI's instructions, too */
+	bool one;           /* a single block */
 	bool pairs;         /* vectors of four words of one block and four of another */
 	int apart;          /* tests in a part that leaves the registers' upper halves clean; 0: undivided */
 };
@@ -205,6 +206,7 @@ static const struct target sha_ni_targets[] = {
 	{ "sse_ni", SSE, 4, 'x', .first = 7, .accumulators = 1, .sha1msg = true },
 	{ "avx2_ni", AVX2, 8, 'y', .first = 7, .accumulators = 2, .sha1msg = true },
 	{ "avx512vl_ni", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .sha1msg = true },
+	{ "avx512vl_ni_one", AVX512VL, 8, 'y', .first = 16, .accumulators = 4, .one = true },
 };
 static const struct target pair_targets[] = {
 	/* Emerald Rapids: undivided 29,000 cycles a block, in parts of 5 to 18 tests 116 to 119, of 27 tests 123 */
@@ -918,7 +920,7 @@ static int first_stored(const struct target *target)
 
 static void sha_ni_block(struct code *code, const struct target *target, int nth)
 {
-	bool vex = target->isa != SSE, own_e = target->pairs && evex(target); /* without sha1nexte */
+	bool vex = target->isa != SSE, own_e = evex(target) && !target->sha1msg; /* without sha1nexte */
 	int e = 1, other = 2;
 	char from[32], to[32];
 
@@ -1032,17 +1034,21 @@ static void sha_ni_kernel(const struct target *target)
 	if (vex) /* where the caller left the upper halves in use, SHA-NI instructions among those below cost Intel hundreds of cycles each */
 		printf("\tvzeroupper\n");
 	printf("\tmov %%rsp, %%r10\n\tsub $%d, %%rsp\n\tand $-%d, %%rsp\n", 2 * other, 2 * other);
+	if (evex(target) && !target->sha1msg)
+		printf("\tmov $8, %%ecx\n\tkmovd %%ecx, %%k7\n");
 	printf("\tmov %%rsp, %%rcx\n\txor %%eax, %%eax\n\tmov %%rdx, %%r8\n");
 	printf("\t%s %d(%%rdi), %%xmm0\n\t%s %d(%%rdi), %%xmm1\n", name, ROW_IHV, name, ROW_IHV + 16);
 	print(&sha);
-	printf("\tdec %%rdx\n\tjz 2f\n\t.balign 32\n1:\n");
-	/* rcx: what the filter reads; the chain writes to rcx ^ 256 = r11 */
-	struct code chain = rebased(&sha, "(%rcx)", "(%r11)");
-	printf("\tmov %%rcx, %%r11\n\txor $%d, %%r11\n", other);
-	print_woven(&chain, &filter);
-	/* the chain has advanced rdi: the filtered block's row is two back */
-	printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n\tmov %%r11, %%rcx\n\tdec %%rdx\n\tjnz 1b\n2:\n",
-	       ROW_MASK - 2 * ROW_SIZE);
+	if (!target->one) {
+		/* rcx: what the filter reads; the chain writes to rcx ^ 512 = r11 */
+		struct code chain = rebased(&sha, "(%rcx)", "(%r11)");
+
+		printf("\tdec %%rdx\n\tjz 2f\n\t.balign 32\n1:\n\tmov %%rcx, %%r11\n\txor $%d, %%r11\n", other);
+		print_woven(&chain, &filter);
+		/* the chain has advanced rdi: the filtered block's row is two back */
+		printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n\tmov %%r11, %%rcx\n\tdec %%rdx\n\tjnz 1b\n2:\n",
+		       ROW_MASK - 2 * ROW_SIZE);
+	}
 	printf("\t%s %%xmm0, %d(%%rdi)\n\t%s %%xmm1, %d(%%rdi)\n", name, ROW_IHV, name, ROW_IHV + 16);
 	print(&last_filter);
 	printf("\tmov %%r9d, %d(%%rdi)\n\tneg %%r9d\n\trcr $1, %%rax\n", ROW_MASK - ROW_SIZE);
