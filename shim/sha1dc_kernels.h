@@ -21,8 +21,8 @@ struct sha1dc_row {
 };
 
 /*
- * Compresses N blocks, 1 to 64 (those named one: 1), starting from rows[0].ihv: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result is set where
- * rows[k].mask is not 0.
+ * Compresses N blocks, 1 to 64 (one: a single one), from rows[0].ihv on: fills rows[0] to rows[N - 1] and rows[N].ihv. Bit k of the result
+ * is set where rows[k].mask is not 0.
  */
 typedef uint64_t sha1dc_kernel_fn(struct sha1dc_row *rows, const void *blocks, size_t n);
 
