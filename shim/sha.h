@@ -120,6 +120,37 @@ static inline void sha_pad_length(unsigned char *buffer, uint64_t bits)
 	b[3] = (sha_v2){ 0, __builtin_bswap64(bits) };
 }
 
+/*
+ * The last block of a message of BITS bits; SIZE bytes of it, 0 to 63, are at DATA. BLOCK is 64 bytes of any contents. As sha_copy to an empty
+ * buffer and sha_pad, without a load that takes from several stores: one-shots of 1 to 55 bytes take 137 cycles instead of 197 (SHA-256,
+ * Emerald Rapids), as much as the block function alone.
+ */
+static inline bool sha_tail(unsigned char *block, const unsigned char *data, size_t size, uint64_t bits)
+{
+	typedef uint64_t u64 __attribute__((aligned(1), may_alias));
+	typedef uint32_t u32 __attribute__((aligned(1), may_alias));
+	const unsigned char *p = data + (size & 48);
+	size_t n = size % 16;
+	uint64_t low = 0, high = 0;
+	sha_v2 *b = (sha_v2 *)block;
+
+	if (n >= 8) {
+		low = *(const u64 *)p;
+		high = *(const u64 *)(p + n - 8) >> 8 >> 8 * (15 - n) | 0x80ull << 8 * (n - 8);
+	} else {
+		if (n >= 4)
+			low = *(const u32 *)p | (uint64_t)*(const u32 *)(p + n - 4) << 8 * (n - 4);
+		else if (n)
+			low = p[0] | (uint64_t)p[n / 2] << 8 * (n / 2) | (uint64_t)p[n - 1] << 8 * (n - 1);
+		low |= 0x80ull << 8 * n;
+	}
+	sha_pad_length(block, size < SHA_BLOCK - 8 ? bits : 0);
+	for (size_t i = 0; i < size / 16; i++)
+		b[i] = ((const sha_v2 *)data)[i];
+	b[size / 16] |= (sha_v2){ low, high };
+	return size < SHA_BLOCK - 8;
+}
+
 /* Pads a hash of BITS message bits in all, as above, and takes the last one or two blocks: STATE holds the digest; BUFFER is zeroed. */
 static inline void sha_final(sha_blocks *kernel, uint32_t *state, unsigned char *buffer, size_t used, uint64_t bits)
 {
@@ -136,6 +167,7 @@ static inline void sha_final(sha_blocks *kernel, uint32_t *state, unsigned char 
 /* The first WORDS words of STATE, as the bytes of a digest. */
 static inline void sha_digest(unsigned char *digest, const uint32_t *state, size_t words)
 {
+#pragma GCC unroll 8
 	for (size_t i = 0; i < words; i++) {
 		uint32_t word = __builtin_bswap32(((const sha_word *)state)[i]);
 

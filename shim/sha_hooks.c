@@ -213,18 +213,16 @@ static inline unsigned char *one_shot(sha_blocks *kernel, const uint32_t *start,
 				      unsigned char *digest, size_t words)
 {
 	uint32_t state[SHA256_WORDS];
-	_Alignas(16) unsigned char tail[SHA_BLOCK] = { 0 };
+	_Alignas(16) unsigned char tail[SHA_BLOCK];
 	size_t rest = size % SHA_BLOCK;
 	uint64_t bits = (uint64_t)size << 3;
 
 	count_served(DOOR_LIBCRYPTO, size);
 	__builtin_memcpy(state, start, 4 * state_words);
-	/* The tail first: its stores are done when a load that takes from several of them needs them. */
-	sha_copy(tail, data + (size - rest), rest);
-	bool complete = sha_pad(tail, rest, bits);
-
 	if (size >= SHA_BLOCK)
 		kernel(state, data, size / SHA_BLOCK);
+	/* Now, where it is done beside the kernel's chain of rounds, on which everything waits. */
+	bool complete = sha_tail(tail, data + (size - rest), rest, bits);
 	kernel(state, tail, 1);
 	if (unlikely(!complete)) {
 		sha_pad_length(tail, bits);

@@ -231,12 +231,34 @@ static void check_pieces(const struct algorithm *a, sha_blocks *kernel)
 	}
 }
 
+/* A message's last block, of no more than 63 bytes, from the beginning and the end of what may be read. */
+static void check_tails(void)
+{
+	for (size_t size = 0; size < SHA_BLOCK; size++)
+		for (int at_end = 0; at_end < 2; at_end++) {
+			static const unsigned char length[8] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
+			const unsigned char *data = guarded(size, at_end);
+			unsigned char expected[SHA_BLOCK] = { 0 };
+			_Alignas(16) unsigned char block[SHA_BLOCK];
+			bool complete = size < SHA_BLOCK - sizeof length;
+
+			memcpy(expected, data, size);
+			expected[size] = 0x80;
+			if (complete)
+				memcpy(expected + SHA_BLOCK - sizeof length, length, sizeof length);
+			memset(block, 0xa5, sizeof block);
+			CHECK(sha_tail(block, data, size, 0x0123456789abcdef) == complete, "tail of %zu bytes: complete", size);
+			CHECK(!memcmp(block, expected, sizeof block), "tail of %zu bytes", size);
+		}
+}
+
 int main(void)
 {
 	static const char *const levels[] = { "generic", "ssse3", "avx2", "avx512", "generic+sha", "ssse3+sha", "avx2+sha", "avx512+sha", NULL };
 	unsigned kernels = 0, skipped = 0;
 
 	cpu_init(NULL);
+	check_tails();
 	for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
 		const struct algorithm *a = &algorithms[i];
 
