@@ -489,9 +489,17 @@ static inline void *late_target(enum function f, const void *caller)
 
 #define CALLER __builtin_return_address(0)
 
-static __attribute__((noinline)) int late_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
+static __attribute__((noinline, cold)) int first_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
 {
 	return ((update_function *)late_target(f, caller))(ctx, data, size);
+}
+
+/* Apart from the above, whose registers would have to be saved and restored for every call. */
+static __attribute__((noinline)) int late_update(void *ctx, const void *data, size_t size, enum function f, const void *caller)
+{
+	update_function *t = caller_target_again(CALLERS_SHA + f, caller);
+
+	return likely(t) ? t(ctx, data, size) : first_update(ctx, data, size, f, caller);
 }
 
 /* What is nearly always the answer is compiled in: an indirect jump for each call would cost more than a comparison. */
