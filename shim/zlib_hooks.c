@@ -60,6 +60,7 @@ enum {
 	MIN_IN = 12,
 	BLOCK_DUE = 128,    /* in data_type: the next bit starts a block; with nothing else set, it is at a byte boundary */
 	MAX_RATIO = 8,      /* without Z_FINISH, room for more than this times the input: there is more input to come */
+	LARGEST_MEANT = 1 << 30, /* git's largest piece */
 	WASTE_MAX = 1 << 18,
 	WASTE_REGAINED = 64,
 };
@@ -146,8 +147,11 @@ static int inflate_here(const struct zlib *z, z_streamp strm, int flush)
 /* Is the call worth trying? Nothing here must be right for the answer to be right. */
 static inline bool inflate_fits(const z_stream *strm, int flush)
 {
-	if (!strm || strm->total_in || strm->total_out || strm->avail_out < (flush == Z_FINISH ? min_out_finish : MIN_OUT) ||
+	if (!strm || !strm->state || strm->total_in || strm->total_out || strm->avail_out < (flush == Z_FINISH ? min_out_finish : MIN_OUT) ||
 	    strm->avail_in < MIN_IN || !strm->next_in || !strm->next_out)
+		return false;
+	/* Not sizes but "as much as it takes": zlib touches no byte that it has no need of; the decoder loads and stores eight and more. */
+	if (unlikely(strm->avail_in > LARGEST_MEANT || strm->avail_out > LARGEST_MEANT))
 		return false;
 	/* In place, which works with zlib: it writes what it has decoded and no further, and reads first. */
 	if (unlikely((uintptr_t)strm->next_in - (uintptr_t)strm->next_out < strm->avail_out ||

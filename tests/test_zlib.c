@@ -1,5 +1,6 @@
 /* test_zlib.c - the inflate and checksum doors against the zlib behind them, every field and result compared after every call */
 #include <libdeflate.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "fastsha.h"
@@ -554,6 +555,59 @@ static void in_place(void)
 		}
 }
 
+/* Sizes that say "as much as it takes", of memory that ends where the stream or its contents do: zlib touches only what it needs. */
+static void no_limits(void)
+{
+	for (size_t size = 20; size < 9000; size += 1 + size / 5)
+		for (int which = 1; which < 4; which++) {
+			const unsigned large = below(2) ? UINT_MAX : INT_MAX;
+
+			make_data(size);
+			compress_data(size, 6, 15, 8, 0);
+			snprintf(pair_case, sizeof(pair_case), "no limits, %zu bytes, which %d", size, which);
+			inflate_waste_left = 1 << 30;
+			pair_init(&pair, 15);
+			for (int side = 0; side < 2; side++) {
+				z_streamp s = side ? &pair.theirs : &pair.ours;
+
+				s->next_in = (z_const Bytef *)at_guard(stream_size);
+				s->avail_in = which & 1 ? large : stream_size;
+				s->next_out = pair.out[side] + pair.out_size - size;
+				s->avail_out = which & 2 ? large : size;
+			}
+			int ours = inflate(&pair.ours, Z_FINISH), theirs = zlib_inflate(&pair.theirs, Z_FINISH);
+			pair_compare(&pair, "inflate without limits", ours, theirs);
+			if (theirs != Z_STREAM_END || memcmp(pair.out[0] + pair.out_size - size, data, size))
+				pair_fail("inflate without limits", "the output", 0, 0);
+			pair_end(&pair);
+		}
+}
+
+/* A stream that was never begun, or has been ended, is an error; nothing is written where its output once was. */
+static void no_state(void)
+{
+	z_stream s;
+
+	make_data(1000);
+	compress_data(1000, 6, 15, 8, 0);
+	for (int ended = 0; ended < 2; ended++) {
+		memset(&s, 0, sizeof(s));
+		if (ended && (inflateInit(&s) != Z_OK || inflateEnd(&s) != Z_OK))
+			abort();
+		s.next_in = stream;
+		s.avail_in = stream_size;
+		s.next_out = memset(pair.out[0], 0xee, 2000);
+		s.avail_out = 2000;
+		snprintf(pair_case, sizeof(pair_case), "no state, ended %d", ended);
+		inflate_waste_left = 1 << 30;
+		if (inflate(&s, Z_FINISH) != Z_STREAM_ERROR)
+			pair_fail("inflate without a state", "the result", 0, Z_STREAM_ERROR);
+		for (int i = 0; i < 2000; i++)
+			if (pair.out[0][i] != 0xee)
+				pair_fail("inflate without a state", "the output", pair.out[0][i], 0xee);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const levels[] = {"generic", "avx2", NULL};
@@ -578,6 +632,8 @@ int main(int argc, char **argv)
 		several_streams();
 		odd_states();
 		in_place();
+		no_limits();
+		no_state();
 		random_streams(n);
 		unsigned long served = atomic_load(&doors[DOOR_INFLATE].calls) - before;
 		printf("zlib %s, kernels for %s: %lu calls of inflate alike, %lu of them answered here\n", zlibVersion(), cpu_level_name(),
