@@ -230,6 +230,13 @@ filtered() {
 	assert_served inflate 400000
 }
 
+@test "libraries that a constructor before ours loads by dlopen, and that go again" {
+	LOADS=${PLUGINS[3]} PRELOAD_TOO=$TESTS/preload_loads.so same "$TESTS/client_plugins" reload "${PLUGINS[@]}"
+	assert_equal "$status" 0
+	assert_served checksum 5000000
+	assert_served inflate 400000
+}
+
 @test "plugins with functions of the same names at once: each finds its own" {
 	same "$TESTS/client_plugins" together "${PLUGINS[@]}"
 	assert_equal "$status" 0

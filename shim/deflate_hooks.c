@@ -361,8 +361,10 @@ EXPORT int deflateCopy(z_streamp to, z_streamp from)
 
 void deflate_door_init(const char *version)
 {
+	struct object owner;
+
 	for (enum function f = 0; f < FUNCTIONS; f++)
-		originals[f] = next_definition(names[f], NULL);
+		originals[f] = start_definition(names[f], &owner);
 	if (!doors[DOOR_DEFLATE].wanted)
 		return;
 	if (!originals[DEFLATE] || !version) {

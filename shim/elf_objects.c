@@ -185,11 +185,11 @@ static const char *file_name(const struct object *o)
 	return slash ? slash + 1 : o->path;
 }
 
-static int visit(struct dl_phdr_info *, size_t, void *);
-
 /* Is the search over with O? */
-static bool matches(struct search *s, const struct object *o)
+static bool matches(void *search, const struct object *o)
 {
+	struct search *s = search;
+
 	if (s->main)
 		return true;
 	if (s->address)
@@ -197,20 +197,27 @@ static bool matches(struct search *s, const struct object *o)
 	if (s->soname)
 		return strcmp(o->soname ? o->soname : file_name(o), s->soname) == 0;
 	if (!s->passed_own) {
-		s->passed_own = object_maps(o, (const void *)visit, 1, PF_R);
+		s->passed_own = object_maps(o, (const void *)matches, 1, PF_R);
 		return false;
 	}
 	s->entry = find_symbol(o, s->symbol, s->hash);
 	return s->entry != NULL;
 }
 
+/* A walk over all objects, until OVER says so; then AT is the last one. */
+struct walk {
+	bool (*over)(void *data, const struct object *o);
+	void *data;
+	struct object at;
+};
+
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct search *s = data;
+	struct walk *w = data;
 
 	(void)size;
-	describe(&s->found, info);
-	return matches(s, &s->found);
+	describe(&w->at, info);
+	return w->over(w->data, &w->at);
 }
 
 /* While the constructor runs: what is loaded, described once for its many searches. */
@@ -248,19 +255,26 @@ void objects_forget(void)
 	remembered = NULL;
 }
 
+static bool walk(struct walk *w)
+{
+	if (!remembered)
+		return dl_iterate_phdr(visit, w) == 1;
+	for (size_t i = 0; i < remembered_n; i++)
+		if (w->over(w->data, &remembered[i])) {
+			w->at = remembered[i];
+			return true;
+		}
+	return false;
+}
+
 static bool search(struct search *s, struct object *o)
 {
-	bool found = false;
+	struct walk w = { .over = matches, .data = s };
+	bool found = walk(&w);
 
-	if (!remembered)
-		found = dl_iterate_phdr(visit, s) == 1;
-	for (size_t i = 0; remembered && i < remembered_n && !found; i++) {
-		found = matches(s, &remembered[i]);
-		if (found)
-			s->found = remembered[i];
-	}
+	s->found = w.at;
 	if (found && o)
-		*o = s->found;
+		*o = w.at;
 	return found;
 }
 
@@ -296,6 +310,63 @@ void *next_definition(const char *name, struct object *owner)
 
 	/* What dlsym would do, without its 50 microseconds: the resolver of an IFUNC takes no argument and returns the function. */
 	return ELF64_ST_TYPE(s.entry->st_info) == STT_GNU_IFUNC ? ((void *(*)(void))definition)() : definition;
+}
+
+/* Why is an object there? Its first user in search order says so. */
+struct origin {
+	struct object object, program;
+	bool program_needs; /* something so far: what was preloaded comes before that */
+	bool used;
+};
+
+static bool needs(const struct object *o, const struct object *library)
+{
+	const char *name = library->soname ? library->soname : file_name(library);
+
+	for (size_t i = 0; o->strtab && i < o->dynamics && o->dynamic[i].d_tag != DT_NULL; i++) {
+		const char *needed = o->dynamic[i].d_tag == DT_NEEDED ? string_at(o, o->dynamic[i].d_un.d_val) : NULL;
+
+		if (needed && (strcmp(needed, name) == 0 || strcmp(needed, library->path) == 0))
+			return true;
+	}
+	return false;
+}
+
+static bool find_origin(void *origin, const struct object *o)
+{
+	struct origin *found = origin;
+
+	if (!found->program.phdr)
+		found->program = *o;
+	else if (needs(&found->program, o))
+		found->program_needs = true;
+	found->used = needs(o, &found->object);
+	return found->used || o->phdr == found->object.phdr;
+}
+
+/* Was the program started with O? Objects that come by dlopen are behind all others in search order. */
+static bool started_with(const struct object *o)
+{
+	static const ElfW(Phdr) *last; /* where the last question has found that it was: most are about the same object */
+	struct origin origin = { .object = *o };
+
+	for (int depth = 0; o->phdr != last && depth < 64; depth++) {
+		struct walk w = { .over = find_origin, .data = &origin };
+
+		if (!walk(&w) || (!origin.used && origin.program_needs))
+			return false;
+		if (!origin.used || w.at.phdr == origin.program.phdr)
+			last = o->phdr;
+		origin = (struct origin){ .object = w.at };
+	}
+	return o->phdr == last;
+}
+
+void *start_definition(const char *name, struct object *owner)
+{
+	void *definition = next_definition(name, owner);
+
+	return definition && started_with(owner) ? definition : NULL;
 }
 
 void *scope_definition(const struct object *from, const char *name, struct object *owner)

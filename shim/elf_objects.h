@@ -53,6 +53,12 @@ void *object_symbol(const struct object *, const char *name);
 void *next_definition(const char *name, struct object *owner);
 
 /*
+ * The same for the constructor, where an object has it that the program was started with, and so stays loaded. Others may be there already:
+ * constructors that ran before ours call dlopen, too.
+ */
+void *start_definition(const char *name, struct object *owner);
+
+/*
  * The definition of NAME that a plugin finds by itself: in FROM or in the libraries that it needs, breadth first, and the object that has it.
  * NULL: none of them has one that is no IFUNC.
  */

@@ -667,7 +667,8 @@ EXPORT char *secure_getenv(const char *name)
 
 void libcrypto_door_init(void)
 {
-	bool from_start = next_definition(functions[F_SHA256_UPDATE].name, NULL) != NULL;
+	struct object owner;
+	bool from_start = start_definition(functions[F_SHA256_UPDATE].name, &owner) != NULL;
 
 	came_late = !from_start;
 	if (!doors[DOOR_LIBCRYPTO].wanted) {
@@ -686,10 +687,9 @@ void libcrypto_door_init(void)
 	/* Now, not at the first call: that may be in a child of fork, where the loader's lock may be held by a thread that no longer exists. */
 	original_secure_getenv = next_definition("secure_getenv", NULL);
 	for (unsigned i = 0; i < CHANGER_COUNT; i++)
-		changer_originals[i] = next_definition(changers[i], NULL);
+		changer_originals[i] = start_definition(changers[i], &owner);
 	for (unsigned f = 0; f < FUNCTIONS; f++) {
-		struct object owner;
-		void *definition = next_definition(functions[f].name, &owner);
+		void *definition = start_definition(functions[f].name, &owner);
 
 		if (definition)
 			atomic_store_explicit(&targets[f], choose(f, definition, &owner), memory_order_relaxed);

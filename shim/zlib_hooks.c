@@ -306,7 +306,7 @@ EXPORT uLong adler32_z(uLong adler, const Bytef *buf, z_size_t len)
 static void *checksum_original(const char *name, size_t *min)
 {
 	struct object owner;
-	void *definition = next_definition(name, &owner);
+	void *definition = start_definition(name, &owner);
 
 	if (definition && checksum_open && is_zlib(&owner))
 		*min = CHECKSUM_MIN;
@@ -315,11 +315,12 @@ static void *checksum_original(const char *name, size_t *min)
 
 void zlib_doors_init(void)
 {
-	const char *(*version)(void) = next_definition("zlibVersion", NULL);
+	struct object owner;
+	const char *(*version)(void) = start_definition("zlibVersion", &owner);
 	/* Only for the record: zlib's code is not touched by a start for that. */
 	const char *which = version && counting ? version() : "whichever is loaded later";
 
-	first_zlib.inflate = next_definition("inflate", &first_zlib.object);
+	first_zlib.inflate = start_definition("inflate", &first_zlib.object);
 	if (doors[DOOR_INFLATE].wanted && first_zlib.inflate && !is_zlib(&first_zlib.object)) {
 		door_close(DOOR_INFLATE, "the first inflate here is not zlib's");
 	} else if (doors[DOOR_INFLATE].wanted) {

@@ -28,12 +28,16 @@ static void call(void *handle, const char *name)
 	fflush(stdout);
 }
 
+int unload_early(void) __attribute__((weak)); /* preload_loads.c's */
+
 int main(int argc, char **argv)
 {
 	void *handles[16];
 
 	if (argc < 3 || argc > 16)
 		return 2;
+	if (unload_early && unload_early() != 0)
+		return 3;
 	if (!strcmp(argv[1], "reload")) {
 		for (int round = 0; round < 40; round++)
 			for (int i = 2; i < argc; i++) {
