@@ -322,3 +322,17 @@ poke() {
 	run on_terminal "TERM=dumb $BUILD/fastsha run --stats true"
 	refute_output --partial $'\033'
 }
+
+@test "what cannot be printed is a failure, of every command that prints" {
+	for command in --help --version "run --help" "ab -n 1 true" "doctor --json" doctor "bench --list"; do
+		# shellcheck disable=SC2086
+		run bash -c '"$@" >/dev/full' - "$BUILD/fastsha" $command
+		assert_equal "$command $status" "$command 1"
+		assert_output --partial 'cannot write all to standard output'
+	done
+	# Nothing of its own to print: no failure of its own.
+	run bash -c '"$1" run true >&-' - "$BUILD/fastsha"
+	assert_success
+	run bash -c '"$1" run --stats true >&- 2>/dev/null' - "$BUILD/fastsha"
+	assert_success
+}

@@ -588,6 +588,7 @@ int main(int argc, char **argv)
 	int c;
 
 	command_name = "fastsha bench";
+	atexit(check_output);
 	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
 		switch (c) {
 		case LIST:

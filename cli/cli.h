@@ -30,6 +30,9 @@ extern const char *command_name; /* "fastsha run": in front of every message */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* For atexit, before all else: half a table on a full disk is no success. A closed standard output that nothing was printed to is well. */
+void check_output(void);
+
 /* What getopt_long found wrong with the options, in a message that names the option; ends with STATUS. RESULT is '?' or ':'. */
 _Noreturn void die_option(int status, int result, char **argv);
 

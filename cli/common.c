@@ -47,6 +47,14 @@ void die(int status, const char *format, ...)
 	exit(status);
 }
 
+void check_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return;
+	warn("cannot write all to standard output");
+	_exit(EXIT_TROUBLE);
+}
+
 void die_option(int status, int result, char **argv)
 {
 	/* A long option is where getopt stopped; a short one may share its word with others. One without its argument may be the last word. */

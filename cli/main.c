@@ -50,6 +50,7 @@ int main(int argc, char **argv)
 	};
 	const char *name = argc > 1 ? argv[1] : NULL;
 
+	atexit(check_output);
 	if (!name) {
 		fputs(help, stderr);
 		return EXIT_USAGE;
