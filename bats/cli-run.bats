@@ -224,6 +224,25 @@ poke() {
 	assert_output --partial 'Exec format error'
 }
 
+@test "run: a script without an interpreter line is run by the shell, as env does" {
+	cd "$BATS_TEST_TMPDIR" || return
+	echo 'git --version >&2; echo "$#: $2"; exit 5' >script
+	chmod +x script
+	run -5 fastsha run ./script a 'b c'
+	assert_line '2: b c'
+	run -5 fastsha run --stats ./script a 'b c'
+	assert_line '2: b c'
+	run -0 fastsha ab -n 3 ./script a
+	assert_output --partial 'exit code 5'
+}
+
+@test "run, ab: SIGCHLD ignored by whoever starts them" {
+	ignoring='import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])'
+	run -7 python3 -c "$ignoring" "$BUILD/fastsha" run --stats sh -c 'exit 7'
+	run -0 python3 -c "$ignoring" "$BUILD/fastsha" ab -n 3 'git --version; exit 7'
+	assert_output --partial 'exit code 7'
+}
+
 @test "run: a program for musl runs" {
 	command -v musl-gcc >/dev/null || skip 'no musl-gcc'
 	echo 'int main(void) { return 7; }' >"$BATS_TEST_TMPDIR/m.c"

@@ -73,6 +73,15 @@ const char *need_library(int status);
 /* The file that execvp would run for NAME, allocated; NULL with errno where there is none. */
 char *find_program(const char *name);
 
+/*
+ * What the kernel does not recognise (ENOEXEC) may be a script without a first line that names an interpreter: the arguments to run the file
+ * PATH by the shell, as execvp and shells do, allocated; NULL where it is no text.
+ */
+char **shell_script(const char *path, char **argv);
+
+/* Whoever started us may have SIGCHLD ignored: then the kernel would throw away how our children end. */
+void await_children(void);
+
 /* Why the loader will not load the library into the program at PATH, in words; NULL: it will, as far as can be seen. */
 const char *preload_obstacle(const char *path);
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,6 +387,36 @@ char *find_program(const char *name)
 	}
 	errno = error;
 	return NULL;
+}
+
+char **shell_script(const char *path, char **argv)
+{
+	char start[256], **script;
+	size_t count = 0;
+	int saved_errno = errno, fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof start);
+
+	if (fd >= 0)
+		close(fd);
+	errno = saved_errno;
+	if (n < 0 || memchr(start, 0, (size_t)n))
+		return NULL;
+	while (argv[count])
+		count++;
+	script = xcalloc(count + 2, sizeof *script);
+	script[0] = xstrdup("/bin/sh");
+	script[1] = xstrdup(path);
+	for (size_t i = 1; i < count; i++)
+		script[i + 1] = argv[i];
+	return script;
+}
+
+void await_children(void)
+{
+	struct sigaction old;
+
+	if (sigaction(SIGCHLD, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+		signal(SIGCHLD, SIG_DFL);
 }
 
 /* The next word of S, ended by a null byte; S moves behind it. */

@@ -76,7 +76,11 @@ static int run_with_stats(char *path, char **argv, const char *library, const ch
 	pid_t pid;
 
 	outlive_command();
-	error = posix_spawn(&pid, path, NULL, NULL, argv, make_environment(library, only, report, 0));
+	await_children();
+	char **environment = make_environment(library, only, report, 0), **script = NULL;
+	error = posix_spawn(&pid, path, NULL, NULL, argv, environment);
+	if (error == ENOEXEC && (script = shell_script(path, argv)))
+		error = posix_spawn(&pid, script[0], NULL, NULL, script, environment);
 	if (error) {
 		remove_temporary(folder);
 		die(EXIT_RUN_CANNOT, "%s: %s", path, strerror(error));
@@ -131,6 +135,9 @@ int run_main(int argc, char **argv)
 		warn("warning: running without the library: %s", obstacle);
 	if (stats)
 		return run_with_stats(path, argv, library, only);
-	execve(path, argv, make_environment(library, only, NULL, 0));
+	char **environment = make_environment(library, only, NULL, 0), **script = NULL;
+	execve(path, argv, environment);
+	if (errno == ENOEXEC && (script = shell_script(path, argv)))
+		execve(script[0], script, environment);
 	die(EXIT_RUN_CANNOT, "%s: %s", path, strerror(errno));
 }

@@ -34,6 +34,7 @@ void catch_interrupts(void)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGALRM };
 	struct sigaction action = { .sa_handler = interrupt }, old;
 
+	await_children();
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
 		sigaddset(&action.sa_mask, signals[i]);
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
@@ -121,6 +122,9 @@ int run_once(char **argv, char **environment, const char *input, struct output o
 
 	double start = seconds_now();
 	error = posix_spawn(&pid, argv[0], &files, &attributes, argv, environment);
+	char **script = error == ENOEXEC ? shell_script(argv[0], argv) : NULL;
+	if (script)
+		error = posix_spawn(&pid, script[0], &files, &attributes, script, environment);
 	if (!error)
 		child_group = pid;
 	alarm(error ? 0 : seconds);
