@@ -47,10 +47,18 @@ enum {
 	TAIL_SIZE = 48,
 };
 
+/* What was in the output's place is kept for so many bytes at a time, twice: more than what one symbol writes. */
+enum { KEPT = 2048 };
+
+/* A stream's room: the tables of its own blocks; what was at START up to END, at its distance from the output's start modulo the size. */
 struct tables {
 	uint32_t litlen[LITLEN_SIZE];
 	uint32_t distance[DISTANCE_SIZE];
 	unsigned litlen_root, distance_root;
+	uint8_t kept[2 * KEPT];
+	struct {
+		uint8_t *start, *end;
+	} latest, before;
 };
 
 /*
@@ -274,20 +282,7 @@ static __attribute__((noinline)) struct span copy_tail(struct source *s, const u
 	memset(s->tail, 0, sizeof(s->tail));
 	memcpy(s->tail, next, left);
 	/* NEXT is at most 7 bytes ahead of what was consumed. */
-	return (struct span){ s->tail, s->tail + left + 8 };
-}
-
-/* Before two refills. False: all input was consumed, and more. */
-INLINE bool reader_check(struct reader *r, struct source *s)
-{
-	if (likely(r->next <= r->limit))
-		return true;
-	if (s->copied)
-		return false;
-	struct span span = copy_tail(s, r->next);
-	r->next = span.next;
-	r->limit = span.limit;
-	return true;
+	return (struct span){ s->tail, s->tail + left };
 }
 
 /* The first input byte that no consumed bit belongs to. NULL: more was consumed than there is. */
@@ -298,6 +293,19 @@ INLINE const uint8_t *reader_position(const struct reader *r, const struct sourc
 	if (s->copied)
 		next = s->copied + (next - s->tail);
 	return next <= s->end ? next : NULL;
+}
+
+/* Before two refills. False: all input was consumed, and more. */
+INLINE bool reader_check(struct reader *r, struct source *s)
+{
+	if (likely(r->next <= r->limit))
+		return true;
+	if (s->copied)
+		return reader_position(r, s);
+	struct span span = copy_tail(s, r->next);
+	r->next = span.next;
+	r->limit = span.limit;
+	return true;
 }
 
 /* Reads the code lengths of a dynamic block, behind the 17 bits of block type and counts, and builds both tables. */
@@ -408,6 +416,42 @@ INLINE void copy_match(uint8_t *out, unsigned length, unsigned distance)
 	}
 }
 
+/* N bytes of the output from FROM on to where they are kept; BACK: from there. */
+static void copy_kept(struct tables *t, const uint8_t *out_start, uint8_t *from, size_t n, bool back)
+{
+	for (size_t at = (size_t)(from - out_start) % sizeof t->kept, piece; n; n -= piece, from += piece, at = 0) {
+		piece = n < sizeof t->kept - at ? n : sizeof t->kept - at;
+		if (back)
+			memcpy(from, t->kept + at, piece);
+		else
+			memcpy(t->kept + at, from, piece);
+	}
+}
+
+/*
+ * zlib writes what it has decoded and not a byte behind it, and programs may count on that (Java's InflaterInputStream promised it). So
+ * before a match is copied to where more than its bytes is written, at FROM or behind it, what is there is kept. Returns the new limit.
+ */
+static __attribute__((noinline)) uint8_t *keep(struct tables *t, const uint8_t *out_start, uint8_t *from, const uint8_t *out_end)
+{
+	size_t n = out_end - from < KEPT ? (size_t)(out_end - from) : KEPT;
+
+	/* A page that nobody has written to yet: mapped once, to be written to, and not before that to be read. */
+	if (((uintptr_t)from ^ (uintptr_t)(from + n - 1)) / 4096)
+		__asm__ volatile("lock orb $0, %0" : "+m"(from[n - 1]));
+	copy_kept(t, out_start, from, n, false);
+	t->before = t->latest;
+	t->latest.start = from;
+	return t->latest.end = from + n;
+}
+
+/* Puts all back, for zlib to begin anew: it gets as far as the decoder did, but for what the decoder made of missing input. */
+static __attribute__((noinline, cold)) void put_back(struct tables *t, const uint8_t *out_start)
+{
+	copy_kept(t, out_start, t->before.start, (size_t)(t->before.end - t->before.start), true);
+	copy_kept(t, out_start, t->latest.start, (size_t)(t->latest.end - t->latest.start), true);
+}
+
 /*
  * The body of a zlib stream: DEFLATE blocks up to the last one. DYNAMIC is the room for a block's own tables. Returns the first byte behind
  * the blocks; NULL: no success.
@@ -417,9 +461,10 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 {
 	struct source source = { .end = in_end };
 	struct reader r = reader_at(&source, in);
-	uint8_t *out = out_start;
+	uint8_t *out = out_start, *limit = out_start; /* matches are not to be copied behind LIMIT */
 	bool last;
 
+	dynamic->latest.start = dynamic->latest.end = dynamic->before.start = dynamic->before.end = out_start;
 	do {
 		const struct tables *t = dynamic;
 
@@ -461,7 +506,7 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 			if (!reader_check(&r, &source))
 				return NULL;
 			refill(&r);
-			if (entry & LITERAL && likely(out_end - out >= 4)) {
+			if (entry & LITERAL && likely(limit - out >= 4)) {
 				/* Four literals take 44 bits at most and leave enough to look the next symbol up. */
 				consume(&r, entry);
 				*out++ = entry >> 16;
@@ -491,6 +536,8 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 				if (entry & LITERAL) {
 					if (out == out_end)
 						return NULL;
+					if (limit - out < 4 && limit < out_end)
+						limit = keep(dynamic, out_start, limit > out ? limit : out, out_end);
 					consume(&r, entry);
 					*out++ = entry >> 16;
 					entry = litlen[r.bits & litlen_mask];
@@ -523,7 +570,9 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 			if (unlikely(distance > (size_t)(out - out_start)))
 				return NULL;
 			entry = litlen[r.bits & litlen_mask];
-			if (likely((size_t)(out_end - out) >= length + COPY_ROOM)) {
+			if (unlikely(limit - out < (ptrdiff_t)length + COPY_ROOM) && (size_t)(out_end - out) >= length + COPY_ROOM)
+				limit = keep(dynamic, out_start, limit > out ? limit : out, out_end);
+			if (likely(limit - out >= (ptrdiff_t)length + COPY_ROOM)) {
 				copy_match(out, length, distance);
 				out += length;
 			} else {
@@ -540,6 +589,8 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 		}
 	} while (!last);
 	*made = out - out_start;
+	if (limit > out)
+		copy_kept(dynamic, out_start, out, limit - out < COPY_ROOM ? (size_t)(limit - out) : COPY_ROOM, true);
 	return reader_position(&r, &source);
 }
 
@@ -591,15 +642,16 @@ bool inflate_whole(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_s
 	in += 2;
 	const uint8_t *next = cpu_features & CPU_AVX2 ? decode_bmi2(in, end, out, out + out_size, out_made, dynamic)
 						      : decode_generic(in, end, out, out + out_size, out_made, dynamic);
+	bool whole = next && end - next >= 4;
+	if (whole) {
+		*adler = (uint32_t)next[0] << 24 | next[1] << 16 | next[2] << 8 | next[3];
+		*in_used = next + 4 - (end - in_size);
+		whole = libdeflate_adler32(1, out, *out_made) == *adler;
+	}
+	if (!whole)
+		put_back(dynamic, out);
 	give_back(dynamic);
-	if (!next || end - next < 4)
-		return false;
-	uint32_t check = (uint32_t)next[0] << 24 | next[1] << 16 | next[2] << 8 | next[3];
-	if (libdeflate_adler32(1, out, *out_made) != check)
-		return false;
-	*adler = check;
-	*in_used = next + 4 - (end - in_size);
-	return true;
+	return whole;
 }
 
 const char *inflate_kernel_name(void)

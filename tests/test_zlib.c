@@ -608,6 +608,39 @@ static void no_state(void)
 	}
 }
 
+/* zlib writes nothing behind what it has decoded: whole streams, damaged ones, and ones that end early. */
+static void behind_the_output(unsigned n)
+{
+	unsigned long answered = atomic_load(&doors[DOOR_INFLATE].calls);
+
+	for (unsigned i = 0; i < n; i++) {
+		size_t size = 100 + below(i % 8 ? 6000 : MAX_DATA - 100), more = below(3) ? below(400) : below(20000), end;
+		int what = below(4);
+
+		make_data(size);
+		compress_data(size, 1 + below(9), 15, 8, below(4) ? 0 : 2);
+		end = stream_size;
+		if (what == 1)
+			stream[2 + below(stream_size - 2)] ^= 1 << below(8);
+		if (what == 2)
+			end -= below(end < 100 ? end : 100);
+		snprintf(pair_case, sizeof(pair_case), "%zu bytes of %zu for %zu, room for %zu more, damage %d", end, stream_size, size, more, what);
+		inflate_waste_left = 1 << 30;
+		pair_init(&pair, 15);
+		for (int side = 0; side < 2; side++)
+			memset(pair.out[side], 0xa5, size + more);
+		pair_inflate(&pair, stream, end, 0, size + more, below(2) ? Z_FINISH : Z_NO_FLUSH);
+		for (size_t at = 0; at < size + more; at++)
+			if (pair.out[0][at] != pair.out[1][at])
+				pair_fail("inflate", "a byte behind the output", pair.out[0][at], (long)at - (long)pair.theirs.total_out);
+		pair_end(&pair);
+	}
+	answered = atomic_load(&doors[DOOR_INFLATE].calls) - answered;
+	printf("nothing written behind the output of %u streams, %lu of them answered here\n", n, answered);
+	if (answered < n / 4)
+		exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const levels[] = {"generic", "avx2", NULL};
@@ -634,6 +667,7 @@ int main(int argc, char **argv)
 		in_place();
 		no_limits();
 		no_state();
+		behind_the_output(n / 3);
 		random_streams(n);
 		unsigned long served = atomic_load(&doors[DOOR_INFLATE].calls) - before;
 		printf("zlib %s, kernels for %s: %lu calls of inflate alike, %lu of them answered here\n", zlibVersion(), cpu_level_name(),
