@@ -360,6 +360,7 @@ section_flags() {
 # A server of files, whose port goes to $port: from it git-remote-http fetches objects one by one and hashes them itself.
 serve_files() {
 	local log=$BATS_TEST_TMPDIR/server.log
+	: >"$log" # there before sed looks, whoever is faster
 	python3 -u -m http.server --bind 127.0.0.1 --directory "$1" 0 >"$log" 2>&1 3>&- &
 	server=$!
 	for _ in $(seq 100); do
