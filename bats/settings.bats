@@ -138,12 +138,23 @@ opened() {
 	assert_equal "$(door_sum git bytes)" $((2 * (100000 + 12)))
 }
 
-@test "the report: a program whose name JSON must escape" {
-	name=$'a "quoted\\name"\n\x7f'
-	cp /bin/true "$name"
-	shim "./$name"
-	assert_equal "$(wc -l <report)" 1
-	/usr/bin/python3 -c 'import json, sys; assert json.loads(open("report").read())["program"].endswith("/" + sys.argv[1])' "$name"
+@test "the report: programs whose names JSON must escape, and as long as a path may be" {
+	/usr/bin/python3 - "$LIB" <<-'EOF'
+		import json, os, shutil, subprocess, sys
+		deep = b"/".join([b"\x01" * 250] * 14)
+		os.makedirs(deep)
+		for name, expected in (
+		    (b'a "quoted\\name"\n\x7f', 'a "quoted\\name"\n\x7f'),
+		    ("größer €𝄞".encode(), "größer €𝄞"),
+		    (b"not text: \xff \xc3( \xed\xa0\x80", "not text: \ufffd \ufffd( \ufffd\ufffd\ufffd"),
+		    (deep + b"/p", deep.decode() + "/p"),
+		):
+		    shutil.copy("/bin/true", name)
+		    open("report", "wb").close()
+		    subprocess.run([b"./" + name], env={"LD_PRELOAD": sys.argv[1], "FASTSHA_REPORT": os.path.abspath("report")}, check=True)
+		    line, = open("report", encoding="utf-8")
+		    assert json.loads(line)["program"].endswith("/" + expected), line
+	EOF
 }
 
 @test "the report: lines of 100 processes at once do not mix" {

@@ -1,5 +1,6 @@
 /* common.c - messages, and what the subcommands need to know of the library and of the programs that it is loaded into */
 #include "cli.h"
+#include "../shim/utf8.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -177,20 +178,6 @@ const char *human_count(uint64_t n)
 		*--p = (char)('0' + n % 10);
 	}
 	return p;
-}
-
-/* The length of the UTF-8 sequence at S, 0 where it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* No overlong forms, no surrogates, nothing above U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
 }
 
 void print_json_string(FILE *out, const char *text)

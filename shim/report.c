@@ -3,6 +3,7 @@
 
 #include "fastsha.h"
 #include "settings.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,18 +68,21 @@ static void put(struct text *t, const char *format, ...)
 		t->at += n < t->end - t->at ? n : t->end - t->at - 1;
 }
 
-static void put_json_string(struct text *t, const char *s)
+static void put_json_string(struct text *t, const char *text)
 {
-	put(t, "\"");
-	for (; *s; s++) {
-		unsigned char c = *s;
+	const unsigned char *s = (const unsigned char *)text;
 
-		if (c == '"' || c == '\\')
-			put(t, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			put(t, "\\u%04x", c);
+	put(t, "\"");
+	for (size_t n; *s; s += n ? n : 1) {
+		n = utf8_length(s);
+		if (n == 0)
+			put(t, "\\ufffd");
+		else if (*s < 0x20 || *s == 0x7f)
+			put(t, "\\u%04x", *s);
+		else if (*s == '"' || *s == '\\')
+			put(t, "\\%c", *s);
 		else
-			put(t, "%c", c);
+			put(t, "%.*s", (int)n, (const char *)s);
 	}
 	put(t, "\"");
 }
@@ -121,7 +125,8 @@ static ssize_t write_unharmed(int fd, const void *data, size_t size)
 
 static __attribute__((noinline, cold)) void report_write(void)
 {
-	char line[PATH_MAX * 2 + 4096], program[PATH_MAX];
+	static COLD_BSS char line[PATH_MAX * 6 + 8192]; /* a byte of the path takes six at most */
+	char program[PATH_MAX];
 	struct text t = { line, line + sizeof line - 1 };
 	ssize_t n;
 	int fd, saved_errno = errno;
