@@ -159,12 +159,13 @@ tests: all $(TESTS)
 packages:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
 
-## make check      every test; NAMES="git.bats test_sha1" runs only these; GIT_SUITE=1 adds 60 scripts of git's own suite
+## make check      every test; NAMES="git.bats test_sha1" runs only these; GIT_SUITE=1 adds 60 scripts of git's own suite,
+##                 DISTROS=1 Debian's other releases
 check:
 	@scripts/need-packages.sh $(CHECK_PACKAGES)
 	@echo 'building ...'
 	@$(MAKE) -s --no-print-directory -j"$$(nproc)" tests
-	@BUILD=$(BUILD) GIT_SUITE=$(GIT_SUITE) scripts/check.sh $(NAMES)
+	@BUILD=$(BUILD) GIT_SUITE=$(GIT_SUITE) DISTROS=$(DISTROS) scripts/check.sh $(NAMES)
 
 ## make check-long  the same with more random cases and larger inputs
 check-long: export CHECK_LONG = 1

@@ -1,13 +1,13 @@
 #!/bin/bash
 # check.sh - runs every test and prints totals: shellcheck, build/tests/test_*, bats/*.bats. `make check` builds what it needs.
 # check.sh NAME... runs only these (git.bats, test_sha1, shellcheck). A test program exits 0 for passed, 77 for skipped.
-# GIT_SUITE=1 adds the unit git-suite, 60 scripts of git's own tests; each counts.
+# GIT_SUITE=1 adds the unit git-suite, 60 scripts of git's own tests; each counts. DISTROS=1 adds the tests of distros.bats that build nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$(realpath -m "${BUILD:-build}")
 export BUILD
 
-# Needs other systems' packages: it has a make target of its own.
+# Needs other systems' packages: it has a make target of its own, which builds gits, too.
 own_target=' distros.bats '
 
 scripts() {
@@ -21,6 +21,7 @@ run_unit() {
 	case $1 in
 	git-suite) JOBS=1 timeout 2400 scripts/check-git.sh short ;;
 	shellcheck) scripts | xargs shellcheck -x ;;
+	distros.bats) timeout "$limit" bats --tap -f '^Debian' bats/distros.bats ;;
 	*.bats) timeout "$limit" bats --tap "bats/$1" ;;
 	*) timeout "$limit" "$BUILD/tests/$1" ;;
 	esac
@@ -34,6 +35,7 @@ if [ $# -gt 0 ]; then
 else
 	units=()
 	[ -z "${GIT_SUITE-}" ] || units+=(git-suite) # the longest one first
+	[ -z "${DISTROS-}" ] || units+=(distros.bats)
 	units+=(shellcheck)
 	for f in tests/test_*.c; do [ -e "$f" ] && f=${f##*/} && units+=("${f%.c}"); done
 	for f in bats/*.bats; do [[ $own_target == *" ${f##*/} "* ]] || units+=("${f##*/}"); done
