@@ -171,7 +171,7 @@ check:
 check-long: export CHECK_LONG = 1
 check-long: check
 
-## make check-git  git's own test suite under the library (hours); check-git-short: 60 of its scripts
+## make check-git  git's own test suite under the library (ten minutes and more); check-git-short: 60 of its scripts
 check-git: all
 	@scripts/need-packages.sh $(GIT_SUITE_PACKAGES) acl apache2-bin gnupg libio-pty-perl
 	@BUILD=$(BUILD) scripts/check-git.sh
