@@ -174,7 +174,6 @@ struct search {
 	const void *address;
 	uint32_t hash;
 	bool main, passed_own;
-	struct object found;
 	const ElfW(Sym) *entry;
 };
 
@@ -183,6 +182,25 @@ static const char *file_name(const struct object *o)
 	const char *slash = strrchr(o->path, '/');
 
 	return slash ? slash + 1 : o->path;
+}
+
+/* What others that need it call it. */
+static const char *library_name(const struct object *o)
+{
+	return o->soname ? o->soname : file_name(o);
+}
+
+/* The next library that O needs, by its dynamic section's entries from *AT on; NULL: no more. */
+static const char *next_needed(const struct object *o, size_t *at)
+{
+	while (o->strtab && *at < o->dynamics && o->dynamic[*at].d_tag != DT_NULL) {
+		const ElfW(Dyn) *d = &o->dynamic[(*at)++];
+		const char *name = d->d_tag == DT_NEEDED ? string_at(o, d->d_un.d_val) : NULL;
+
+		if (name)
+			return name;
+	}
+	return NULL;
 }
 
 /* Is the search over with O? */
@@ -195,7 +213,7 @@ static bool matches(void *search, const struct object *o)
 	if (s->address)
 		return object_maps(o, s->address, 1, PF_R);
 	if (s->soname)
-		return strcmp(o->soname ? o->soname : file_name(o), s->soname) == 0;
+		return strcmp(library_name(o), s->soname) == 0;
 	if (!s->passed_own) {
 		s->passed_own = object_maps(o, (const void *)matches, 1, PF_R);
 		return false;
@@ -270,12 +288,11 @@ static bool walk(struct walk *w)
 static bool search(struct search *s, struct object *o)
 {
 	struct walk w = { .over = matches, .data = s };
-	bool found = walk(&w);
 
-	s->found = w.at;
-	if (found && o)
-		*o = w.at;
-	return found;
+	if (!walk(&w))
+		return false;
+	*o = w.at;
+	return true;
 }
 
 void object_main(struct object *o)
@@ -303,10 +320,13 @@ bool object_by_address(struct object *o, const void *address)
 void *next_definition(const char *name, struct object *owner)
 {
 	struct search s = { .symbol = name, .hash = gnu_hash(name) };
+	struct object found;
 
-	if (!search(&s, owner))
+	if (!search(&s, &found))
 		return NULL;
-	void *definition = (void *)(s.found.base + s.entry->st_value);
+	if (owner)
+		*owner = found;
+	void *definition = (void *)(found.base + s.entry->st_value);
 
 	/* What dlsym would do, without its 50 microseconds: the resolver of an IFUNC takes no argument and returns the function. */
 	return ELF64_ST_TYPE(s.entry->st_info) == STT_GNU_IFUNC ? ((void *(*)(void))definition)() : definition;
@@ -321,14 +341,12 @@ struct origin {
 
 static bool needs(const struct object *o, const struct object *library)
 {
-	const char *name = library->soname ? library->soname : file_name(library);
+	const char *name = library_name(library), *needed;
+	size_t at = 0;
 
-	for (size_t i = 0; o->strtab && i < o->dynamics && o->dynamic[i].d_tag != DT_NULL; i++) {
-		const char *needed = o->dynamic[i].d_tag == DT_NEEDED ? string_at(o, o->dynamic[i].d_un.d_val) : NULL;
-
-		if (needed && (strcmp(needed, name) == 0 || strcmp(needed, library->path) == 0))
+	while ((needed = next_needed(o, &at)))
+		if (strcmp(needed, name) == 0 || strcmp(needed, library->path) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -371,15 +389,14 @@ void *start_definition(const char *name, struct object *owner)
 
 void *scope_definition(const struct object *from, const char *name, struct object *owner)
 {
-	const char *needed[64]; /* the libraries in breadth-first order, as far as they are known */
+	const char *needed[64], *library; /* the libraries in breadth-first order, as far as they are known */
 	size_t n = 0;
 	void *definition;
 
 	*owner = *from;
 	for (size_t next = 0; !(definition = object_symbol(owner, name)); next++) {
-		for (size_t i = 0; owner->strtab && i < owner->dynamics && owner->dynamic[i].d_tag != DT_NULL; i++) {
-			const char *library = owner->dynamic[i].d_tag == DT_NEEDED ? string_at(owner, owner->dynamic[i].d_un.d_val) : NULL;
-			bool known = !library;
+		for (size_t at = 0; (library = next_needed(owner, &at));) {
+			bool known = false;
 
 			for (size_t k = 0; k < n && !known; k++)
 				known = strcmp(needed[k], library) == 0;
