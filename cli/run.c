@@ -1,10 +1,10 @@
 /* run.c - fastsha run: a command with the library in front of its LD_PRELOAD */
 #include "cli.h"
+#include "spawn.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,10 +77,7 @@ static int run_with_stats(char *path, char **argv, const char *library, const ch
 
 	outlive_command();
 	await_children();
-	char **environment = make_environment(library, only, report, 0), **script = NULL;
-	error = posix_spawn(&pid, path, NULL, NULL, argv, environment);
-	if (error == ENOEXEC && (script = shell_script(path, argv)))
-		error = posix_spawn(&pid, script[0], NULL, NULL, script, environment);
+	error = spawn_program(&pid, path, NULL, NULL, argv, make_environment(library, only, report, 0));
 	if (error) {
 		remove_temporary(folder);
 		die(EXIT_RUN_CANNOT, "%s: %s", path, strerror(error));

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -88,6 +87,15 @@ static void end_group(pid_t pid, int *status, struct rusage *usage)
 		;
 }
 
+int spawn_program(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files, const posix_spawnattr_t *attributes, char **argv,
+		  char **environment)
+{
+	int error = posix_spawn(pid, path, files, attributes, argv, environment);
+	char **script = error == ENOEXEC ? shell_script(path, argv) : NULL;
+
+	return script ? posix_spawn(pid, script[0], files, attributes, script, environment) : error;
+}
+
 int run_once(char **argv, char **environment, const char *input, struct output output, unsigned seconds, struct run *result)
 {
 	posix_spawn_file_actions_t files;
@@ -121,10 +129,7 @@ int run_once(char **argv, char **environment, const char *input, struct output o
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
 	double start = seconds_now();
-	error = posix_spawn(&pid, argv[0], &files, &attributes, argv, environment);
-	char **script = error == ENOEXEC ? shell_script(argv[0], argv) : NULL;
-	if (script)
-		error = posix_spawn(&pid, script[0], &files, &attributes, script, environment);
+	error = spawn_program(&pid, argv[0], &files, &attributes, argv, environment);
 	if (!error)
 		child_group = pid;
 	alarm(error ? 0 : seconds);

@@ -3,6 +3,7 @@
 #define SPAWN_H
 
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -32,6 +33,10 @@ void catch_interrupts(void);
  * OUTPUT is emptied first.
  */
 int run_once(char **argv, char **environment, const char *input, struct output output, unsigned seconds, struct run *result);
+
+/* posix_spawn, but a script without a first line that names an interpreter is run by the shell, as execvp does. */
+int spawn_program(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files, const posix_spawnattr_t *attributes, char **argv,
+		  char **environment);
 
 /* "exit code 1", "killed by signal 9 (Killed)"; allocated. */
 char *describe_status(int status);
