@@ -1,6 +1,6 @@
 /* common.c - messages, and what the subcommands need to know of the library and of the programs that it is loaded into */
 #include "cli.h"
-#include "../shim/utf8.h"
+#include "../shim/json.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -180,23 +180,14 @@ const char *human_count(uint64_t n)
 	return p;
 }
 
-void print_json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *s)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	char piece[8];
 
 	fputc('"', out);
 	while (*s) {
-		size_t n = utf8_length(s);
-
-		if (n == 0)
-			fputs("\\ufffd", out);
-		else if (*s < 0x20 || *s == 0x7f)
-			fprintf(out, "\\u%04x", *s);
-		else if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else
-			fwrite(s, 1, n, out);
-		s += n ? n : 1;
+		s += json_character(s, piece);
+		fputs(piece, out);
 	}
 	fputc('"', out);
 }

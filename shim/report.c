@@ -2,8 +2,8 @@
 #include "report.h"
 
 #include "fastsha.h"
+#include "json.h"
 #include "settings.h"
-#include "utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,21 +68,14 @@ static void put(struct text *t, const char *format, ...)
 		t->at += n < t->end - t->at ? n : t->end - t->at - 1;
 }
 
-static void put_json_string(struct text *t, const char *text)
+static void put_json_string(struct text *t, const char *s)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	char piece[8];
 
 	put(t, "\"");
-	for (size_t n; *s; s += n ? n : 1) {
-		n = utf8_length(s);
-		if (n == 0)
-			put(t, "\\ufffd");
-		else if (*s < 0x20 || *s == 0x7f)
-			put(t, "\\u%04x", *s);
-		else if (*s == '"' || *s == '\\')
-			put(t, "\\%c", *s);
-		else
-			put(t, "%.*s", (int)n, (const char *)s);
+	while (*s) {
+		s += json_character(s, piece);
+		put(t, "%s", piece);
 	}
 	put(t, "\"");
 }
