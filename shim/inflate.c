@@ -430,10 +430,12 @@ static void copy_kept(struct tables *t, const uint8_t *out_start, uint8_t *from,
 
 /*
  * zlib writes what it has decoded and not a byte behind it, and programs may count on that (Java's InflaterInputStream promised it). So
- * before a match is copied to where more than its bytes is written, at FROM or behind it, what is there is kept. Returns the new limit.
+ * before anything is written at the limit or behind it, what is there is kept; the bytes before OUT, which is behind the limit where the
+ * slow copies have written, are there to stay. Returns the new limit.
  */
-static __attribute__((noinline)) uint8_t *keep(struct tables *t, const uint8_t *out_start, uint8_t *from, const uint8_t *out_end)
+static __attribute__((noinline)) uint8_t *keep(struct tables *t, const uint8_t *out_start, uint8_t *out, const uint8_t *out_end)
 {
+	uint8_t *from = out > t->latest.end ? out : t->latest.end;
 	size_t n = out_end - from < KEPT ? (size_t)(out_end - from) : KEPT;
 
 	/* A page that nobody has written to yet: mapped once, to be written to, and not before that to be read. */
@@ -461,7 +463,7 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 {
 	struct source source = { .end = in_end };
 	struct reader r = reader_at(&source, in);
-	uint8_t *out = out_start, *limit = out_start; /* matches are not to be copied behind LIMIT */
+	uint8_t *out = out_start, *limit = out_start; /* literals by fours and matches in one go stay before LIMIT */
 	bool last;
 
 	dynamic->latest.start = dynamic->latest.end = dynamic->before.start = dynamic->before.end = out_start;
@@ -537,7 +539,7 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 					if (out == out_end)
 						return NULL;
 					if (limit - out < 4 && limit < out_end)
-						limit = keep(dynamic, out_start, limit > out ? limit : out, out_end);
+						limit = keep(dynamic, out_start, out, out_end);
 					consume(&r, entry);
 					*out++ = entry >> 16;
 					entry = litlen[r.bits & litlen_mask];
@@ -571,7 +573,7 @@ INLINE const uint8_t *decode(const uint8_t *in, const uint8_t *in_end, uint8_t *
 				return NULL;
 			entry = litlen[r.bits & litlen_mask];
 			if (unlikely(limit - out < (ptrdiff_t)length + COPY_ROOM) && (size_t)(out_end - out) >= length + COPY_ROOM)
-				limit = keep(dynamic, out_start, limit > out ? limit : out, out_end);
+				limit = keep(dynamic, out_start, out, out_end);
 			if (likely(limit - out >= (ptrdiff_t)length + COPY_ROOM)) {
 				copy_match(out, length, distance);
 				out += length;
