@@ -1,5 +1,6 @@
 /*
- * plugin.c - plugins that call SHA1_Update, crc32, deflate and inflate: their own (OWN=N), those of a library (NEEDS), or libcrypto's and zlib's
+ * plugin.c - plugins that call SHA1_Update, crc32, deflate and inflate: their own (OWN=N), those of a library (NEEDS), or libcrypto's and
+ * zlib's
  *
  * OWN: functions of these names, for other things. What they return tells which was called. AT: bytes of code before them, so that
  * plugins of the same size have them at different addresses.
