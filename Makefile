@@ -43,7 +43,7 @@ KERNEL_OBJ = $(patsubst %,$(BUILD)/shim/%.o,sha1 sha256 sha1dc ni_kernels cpu el
 BUILD_PACKAGES = $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev libdeflate-dev zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) git perl
 CHECK_PACKAGES = $(DEMO_PACKAGES) bats bats-assert bats-support binutils curl eatmydata fakeroot faketime gdb libc6-dev-i386 libjemalloc2 libmimalloc2.0 libssl-dev musl-tools \
-	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user shellcheck strace util-linux valgrind \
+	gnuplot-nox groff hyperfine libbotan-2-dev librhash-dev openssl pkg-config procps python3 qemu-user sha1cdsum shellcheck strace util-linux valgrind \
 	$(if $(GIT_SUITE),$(GIT_SUITE_PACKAGES))
 # To build the helpers of git's own test suite, and what its scripts use.
 GIT_SUITE_PACKAGES = $(BUILD_PACKAGES) git libexpat1-dev libpcre2-dev patch util-linux xz-utils

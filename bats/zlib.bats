@@ -9,26 +9,18 @@ setup() {
 	export REPORT=$BATS_TEST_TMPDIR/report
 }
 
-# zlib's source package, unpacked below build/ once. Skips where Debian's archive cannot be reached.
+# zlib's source package, unpacked below build/ once: $source. Of the installed version, else of the newest. Skips where neither can be had.
 zlib_source() {
-	local folder=$BUILD/zlib-source
-	if [ ! -d "$folder" ]; then
-		mkdir -p "$folder.tmp/lists/partial" "$folder.tmp/cache"
-		# The machine's own list of package sources, asked for source packages.
-		sed 's/^Types: .*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$folder.tmp/debian.sources" 2>/dev/null || :
-		sed -n 's/^deb /deb-src /p' /etc/apt/sources.list 2>/dev/null >"$folder.tmp/debian.list" || :
-		local list=$folder.tmp/debian.sources
-		[ -s "$list" ] || list=$folder.tmp/debian.list
-		(
-			cd "$folder.tmp" || exit 1
-			options=(-o "Dir::Etc::SourceList=$list" -o Dir::Etc::SourceParts=/nonexistent -o "Dir::State::Lists=$folder.tmp/lists"
-				-o "Dir::Cache=$folder.tmp/cache" -o APT::Sandbox::User=root)
-			timeout 120 apt-get -qq "${options[@]}" update && timeout 120 apt-get -qq "${options[@]}" --download-only source zlib &&
-				tar -xf zlib_*.orig.tar.* --strip-components=1
-		) >"$folder.log" 2>&1 || skip "no source package of zlib: $(tail -n 1 "$folder.log")"
-		mv "$folder.tmp" "$folder"
-	fi
-	echo "$folder"
+	source=$BUILD/zlib-source
+	[ ! -d "$source" ] || return 0
+	local fetched=$source.fetched version
+	version=$(dpkg-query -W -f='${source:Version}' zlib1g 2>"$source.log") || skip "no Debian system: $(<"$source.log")"
+	timeout 120 "$ROOT/scripts/fetch-source.sh" "$fetched" "zlib=$version" >"$source.log" 2>&1 ||
+		timeout 120 "$ROOT/scripts/fetch-source.sh" "$fetched" zlib >>"$source.log" 2>&1 ||
+		skip "the source package of zlib cannot be had: $(grep '^E:' "$source.log" | tail -n 1)"
+	mkdir -p "$source.tmp"
+	tar -xf "$fetched"/zlib_*.orig.tar.* --strip-components=1 -C "$source.tmp"
+	mv "$source.tmp" "$source"
 }
 
 # Their zlib.h is not of the installed library's version everywhere: the installed header is used.
@@ -47,7 +39,7 @@ zlib_program() {
 }
 
 @test "zlib's example: the same output, with every door" {
-	source=$(zlib_source)
+	zlib_source
 	zlib_program "$source" example
 	cd "$BATS_TEST_TMPDIR"
 	same ./example
@@ -57,7 +49,7 @@ zlib_program() {
 }
 
 @test "zlib's minigzip: files that gzip reads, byte for byte as without" {
-	source=$(zlib_source)
+	zlib_source
 	zlib_program "$source" minigzip
 	cd "$BATS_TEST_TMPDIR"
 	./minigzip <"$LIB" >stock.gz
@@ -68,7 +60,7 @@ zlib_program() {
 }
 
 @test "zlib's infcover: every path of inflate, its allocations watched" {
-	source=$(zlib_source)
+	zlib_source
 	zlib_program "$source" infcover || skip "infcover does not build with the installed zlib"
 	cd "$BATS_TEST_TMPDIR"
 	run --separate-stderr ./infcover
