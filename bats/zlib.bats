@@ -31,13 +31,6 @@ zlib_program() {
 	cc -O1 -w -o "$BATS_TEST_TMPDIR/$2" "$BATS_TEST_TMPDIR/$2.c" -lz
 }
 
-@test "the checks in the library's objects" {
-	run "$BUILD/tests/test_zlib"
-	assert_success
-	run "$BUILD/tests/test_deflate"
-	assert_success
-}
-
 @test "zlib's example: the same output, with every door" {
 	zlib_source
 	zlib_program "$source" example
