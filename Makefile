@@ -266,7 +266,8 @@ $(BUILD)/bench/sha1dc: bench/sha1dc.c bench/cycles.h $(BUILD)/reference/referenc
 # bench/memcmp compares the memcmp kernels with glibc's; bench/record-mixes.sh uses the tracer.
 $(BUILD)/bench/memcmp: bench/memcmp.c bench/cycles.h $(SHIM_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fno-builtin $(LDFLAGS) -o $@ $< $(SHIM_OBJ) $(SHIM_LIBS)
+	for copy in avx2 closed; do objcopy --prefix-symbols=$${copy}_ $(BUILD)/shim/memcmp_kernels.o $(@D)/memcmp_$$copy.o || exit 1; done
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PROG_CFLAGS) -fno-builtin $(LDFLAGS) -o $@ $< $(@D)/memcmp_avx2.o $(@D)/memcmp_closed.o $(SHIM_OBJ) $(SHIM_LIBS)
 
 $(BUILD)/bench/memcmp_trace.so: bench/memcmp_trace.c
 	@mkdir -p $(@D)
