@@ -49,7 +49,8 @@
  * 64 bytes 0.88, 1 to 64 half equal 0.70, 4 and 16 KiB 0.68 and 0.63, L2 0.89, search 0.89, cold probe 1.01. Tried there for n <= 64, all
  * four in the same runs: in use 0.95 in the mean of the mixes; a window of 64 bytes 0.93, but 100 at a page's end and 3.1 where byte 40 has
  * just been written; two windows and one branch on both 0.95, cold probe 1.35; a window of 32, or two behind a branch on n, 1.00. Those were
- * measured before more than 64 bytes went straight to their kernel (65 to 128 bytes: 0.95, were 1.10). glibc's takes 7 cycles for n = 20 and 10 to
+ * measured before more than 64 bytes went to their kernel without an indirect jump (65 to 128 bytes: 1.00 to 1.06, were 1.10 and more), the first figures
+ * with a jump past that kernel's own look at n, which saved 0.05 there but was wrong in a thread that is in the entry while the path is chosen. glibc's takes 7 cycles for n = 20 and 10 to
  * 13 in most mixes in their order: there is little left. With AVX2 against glibc's AVX-512 the mixes are 1.22.
  */
 #include "cycles.h"

@@ -586,15 +586,13 @@ differ:	mov	$1, %eax
 /*
  * Every call of the program arrives at an entry, perhaps before this library's relocations have been applied. What it looks at needs none: a
  * size that no call has, windows for n below 0, which are never taken, and a distance from the SSE2 kernel to the function that is to answer, 0
- * until the constructor has chosen. Windows also say that the kernel for more is the AVX-512 one: no need for the indirect jump. Who uses neither
- * windows nor words pays two jumps.
+ * until the constructor has chosen. Windows also say that the kernel for more is the AVX-512 one: no need for the indirect jump. It answers every n:
+ * windows may have been chosen since the first look. Who uses neither windows nor words pays two jumps.
  */
 	.macro	entry name, order, chosen, sse2, avx2, avx512
-	function \avx512			/* by name; the entry takes its own windows, or .Llong */
+	function \avx512			/* from the entry, nearly always n > 64 */
 	cmp	$64, %rdx
 	jbe	.Lwindow_\avx512
-	.balign	32
-.Llong_\avx512:
 	avx512_long \avx512, \order
 	.balign	32
 .Lwindow_\avx512:
@@ -622,7 +620,7 @@ differ:	mov	$1, %eax
 4:	cmp	memcmp_path+PATH_WORDS_N(%rip), %rdx
 	je	3f
 	cmpq	$0, memcmp_path+PATH_AVX512_BELOW(%rip)
-	jne	.Llong_\avx512
+	jne	\avx512
 	lea	\sse2(%rip), %r8
 	add	memcmp_path+\chosen(%rip), %r8
 	jmp	*%r8
