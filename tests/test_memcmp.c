@@ -4,10 +4,12 @@
 #include "memcmp.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #define MAX_N 4160
 #define PAGE 4096
@@ -208,6 +210,91 @@ static void select_function(const char *function_name, int (*function)(const voi
 	calls = 0;
 }
 
+/* As before the constructor, which has run here. */
+static const struct memcmp_path static_path = { .words_n = NO_WORDS };
+
+/* What on_trap does: after steps_left more instructions of f, store the fields of the path that are named by a bit of set_fields. */
+#define EFLAGS_TF 0x100
+static struct memcmp_path set_to;
+static unsigned set_fields;
+static volatile bool stepping, in_f;
+static volatile long steps_left;
+
+static void store_path(const struct memcmp_path *path, unsigned fields)
+{
+	if (fields & 1)
+		memcmp_path.words_n = path->words_n;
+	if (fields & 2)
+		memcmp_path.avx512_below = path->avx512_below;
+	if (fields & 4)
+		memcmp_path.order = path->order;
+	if (fields & 8)
+		memcmp_path.equal = path->equal;
+}
+
+/* Arrives at int3, then before each instruction, as the trap flag is set in what it returns to, until the path is stored. */
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)sig, (void)info;
+	in_f = in_f || (uintptr_t)reg[REG_RIP] == (uintptr_t)f;
+	if (in_f && stepping && steps_left-- == 0) {
+		store_path(&set_to, set_fields);
+		stepping = false;
+	}
+	if (stepping)
+		reg[REG_EFL] |= EFLAGS_TF;
+	else
+		reg[REG_EFL] &= ~EFLAGS_TF;
+}
+
+/*
+ * The path becomes what it is now, whole or in part, before each instruction that a call of the function executes: as a thread sees it that
+ * another library's constructor has started, while this library's constructor runs.
+ */
+static void test_path_stored(const char *function_name, int (*function)(const void *, const void *, size_t), bool order)
+{
+	static const size_t sizes[] = { 0, 1, 19, 20, 40, 64, 65, 129 };
+	static const unsigned fields[] = { 1, 2, 4, 8, 15 };
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO }, before;
+
+	select_function(function_name, function, order);
+	set_to = memcmp_path;
+	sigaction(SIGTRAP, &action, &before);
+	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+		size_t n = sizes[k];
+		unsigned char *a = arena[0] + PAGE - n, *b = arena[1] + PAGE - n;
+
+		/* What lies around the bytes differs. */
+		memset(arena[0], 0x11, SPAN);
+		memset(arena[1], 0x44, SPAN);
+		memset(a, 0x22, n);
+		memset(b, 0x22, n);
+		for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+			for (int differ = 0; differ < 2 && (!differ || n); differ++) {
+				bool stored = true;
+
+				if (n)
+					b[n - 1] = differ ? 0x33 : 0x22;
+				set_fields = fields[i];
+				for (long step = 0; stored; step++) {
+					memcmp_path = static_path;
+					steps_left = step;
+					in_f = false;
+					stepping = true;
+					__asm__ volatile("int3" ::: "memory");
+					expect(a, b, n, differ ? -0x11 : 0);
+					stored = !stepping;
+					stepping = false;
+				}
+			}
+	}
+	sigaction(SIGTRAP, &before, NULL);
+	memcmp_path = set_to;
+	printf("%-32s %9lu calls\n", name, calls);
+}
+
 static void test_function(const char *function_name, int (*function)(const void *, const void *, size_t), bool order)
 {
 	bool more = getenv("CHECK_LONG") != NULL;
@@ -269,15 +356,13 @@ int main(void)
 		const char *level, *kernel; /* NULL: the door closes itself */
 		unsigned needs;
 	} levels[] = { { "generic", NULL, 0 }, { "ssse3", NULL, 0 }, { "avx2", "avx2", CPU_AVX2 }, { "avx512", "avx512", CPU_AVX512 } };
-	static const struct memcmp_path untouched = { .words_n = NO_WORDS }; /* the constructor has run here */
 	struct door *door = &doors[DOOR_MEMCMP];
 
 	for (int i = 0; i < 2; i++)
 		arena[i] = new_arena();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
-	/* As before the constructor. */
-	memcmp_path = untouched;
+	memcmp_path = static_path;
 	test_entries("static");
 
 	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
@@ -298,6 +383,8 @@ int main(void)
 			printf("FAILED: level %s: kernel %s\n", levels[i].level, door->kernel ? door->kernel : "(none)");
 			return 1;
 		}
+		test_path_stored("memcmp, path being stored", memcmp, true);
+		test_path_stored("__memcmpeq, path being stored", __memcmpeq, false);
 		test_entries(levels[i].level);
 		counting = true;
 		memcmp_door_init();
@@ -328,6 +415,8 @@ int main(void)
 	door->wanted = false;
 	door->open = false;
 	memcmp_door_init();
+	test_path_stored("memcmp, path being stored", memcmp, true);
+	test_path_stored("__memcmpeq, path being stored", __memcmpeq, false);
 	test_handed_over("closed");
 	printf("levels run: generic%s%s\n", cpu_features & CPU_AVX2 ? " avx2" : "", cpu_features & CPU_AVX512 ? " avx512" : "");
 	return 0;
