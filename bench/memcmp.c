@@ -45,13 +45,13 @@
  * and of those in their order checkout's 1.16, status's 1.12, grep's 1.28. Without that branch none drawn is above 1.10, but those in their
  * order take 1.12 in the mean, with it 1.00 to 1.02 (two interleaved runs each).
  *
- * AMD Zen 5 (glibc 2.36, 2026-12-02; lower quartiles of five runs): mixes 0.90, the worst 1.05 (repack's, drawn), n = 20 equal 1.00, 33 to
- * 64 bytes 0.88, 1 to 64 half equal 0.70, 4 and 16 KiB 0.68 and 0.63, L2 0.89, search 0.89, cold probe 1.01. Tried there for n <= 64, all
- * four in the same runs: in use 0.95 in the mean of the mixes; a window of 64 bytes 0.93, but 100 at a page's end and 3.1 where byte 40 has
- * just been written; two windows and one branch on both 0.95, cold probe 1.35; a window of 32, or two behind a branch on n, 1.00. Those were
- * measured before more than 64 bytes went to their kernel without an indirect jump (65 to 128 bytes: 1.00 to 1.06, were 1.10 and more), the first figures
- * with a jump past that kernel's own look at n, which saved 0.05 there but was wrong in a thread that is in the entry while the path is chosen. glibc's takes 7 cycles for n = 20 and 10 to
- * 13 in most mixes in their order: there is little left. With AVX2 against glibc's AVX-512 the mixes are 1.22.
+ * AMD Zen 5 (glibc 2.36, 2026-12-02; lower quartiles of six runs): mixes 0.92 in the mean, the worst 1.04 (repack's, drawn), n = 20 equal 1.00,
+ * 33 to 64 bytes 0.88, 1 to 64 half equal 0.70, 65 to 128 bytes 0.98, 4 and 16 KiB 0.63, L2 0.89, search 0.95, cold probe 1.01. Tried there for
+ * n <= 64, all four in the same runs: in use 0.95 in the mean of the mixes; a window of 64 bytes 0.93, but 100 at a page's end and 3.1 where
+ * byte 40 has just been written; two windows and one branch on both 0.95, cold probe 1.35; a window of 32, or two behind a branch on n, 1.00.
+ * Those were measured while more than 64 bytes still went to their kernel by an indirect jump (65 to 128 bytes: 1.10 and more). A jump past
+ * that kernel's own look at n would be wrong in a thread that is in the entry while the path is chosen. glibc's takes 7 cycles for
+ * n = 20 and 10 to 13 in most mixes in their order: there is little left. With AVX2 against glibc's AVX-512 the mixes are 1.15.
  */
 #include "cycles.h"
 #include "elf_objects.h"
