@@ -31,6 +31,7 @@ apt_for() {
 		-o APT::Sandbox::User= -o APT::Install-Recommends=false -o Acquire::Retries=2 "$@"
 }
 
+# prepare SUITE deb|deb-src: the lists of its packages, or of their sources.
 prepare() {
 	local suite=$1 own=$cache/$1/apt from=${DISTROS_MIRROR:-$(mirror)} s suites=("$1") preferences=
 	if [ "$suite" = experimental ]; then
@@ -44,7 +45,7 @@ prepare() {
 	: >"$own/status"
 	echo "$preferences" >"$own/preferences"
 	for s in "${suites[@]}"; do
-		printf '%s [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' deb "$from" "$s" deb-src "$from" "$s"
+		echo "$2 [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $s main"
 	done >"$own/sources.list"
 	apt_for "$suite" update >"$own/log" 2>&1 || die "$suite cannot be had from this machine's mirror: $(grep '^E:' "$own/log" | head -n 1)"
 }
@@ -52,7 +53,7 @@ prepare() {
 unpack_root() {
 	local suite=$1 root=$cache/$1/root deb
 	[ -d "$root" ] && return
-	prepare "$suite"
+	prepare "$suite" deb
 	apt_for "$suite" -y --download-only install "${packages[@]}" >"$cache/$suite/apt/log" 2>&1 ||
 		die "packages of $suite cannot be had: $(grep '^E:' "$cache/$suite/apt/log" | head -n 1)"
 	rm -rf "$root.tmp"
@@ -75,7 +76,7 @@ unpack_root() {
 unpack_source() {
 	local suite=$1 package=$2 folder=$cache/$1/source/$2
 	[ -d "$folder" ] && return
-	prepare "$suite"
+	prepare "$suite" deb-src
 	rm -rf "$folder.tmp"
 	mkdir -p "$folder.tmp/download"
 	(cd "$folder.tmp/download" && apt_for "$suite" --download-only --only-source source "$package") >"$cache/$suite/apt/log" 2>&1 ||

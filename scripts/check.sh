@@ -1,7 +1,8 @@
 #!/bin/bash
 # check.sh - runs every test and prints totals: shellcheck, build/tests/test_*, bats/*.bats. `make check` builds what it needs.
 # check.sh NAME... runs only these (git.bats, test_sha1, shellcheck). A test program exits 0 for passed, 77 for skipped.
-# GIT_SUITE=1 adds the unit git-suite, 60 scripts of git's own tests; each counts. DISTROS=1 adds the tests of distros.bats that build nothing.
+# GIT_SUITE=1 adds the unit git-suite, 60 scripts of git's own tests; each counts. DISTROS=1 adds, of distros.bats, Debian's releases
+# but 12, on which CI runs, and nothing that builds a git.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$(realpath -m "${BUILD:-build}")
@@ -21,7 +22,7 @@ run_unit() {
 	case $1 in
 	git-suite) JOBS=1 timeout 2400 scripts/check-git.sh short ;;
 	shellcheck) scripts | xargs shellcheck -x ;;
-	distros.bats) timeout "$limit" bats --tap ${DISTROS:+-f '^Debian'} bats/distros.bats ;;
+	distros.bats) timeout "$limit" bats --tap ${DISTROS:+-f '^Debian [^1]|^Debian 1[^2]'} bats/distros.bats ;;
 	*.bats) timeout "$limit" bats --tap "bats/$1" ;;
 	*) timeout "$limit" "$BUILD/tests/$1" ;;
 	esac

@@ -338,8 +338,8 @@ static void test_entries(const char *path)
 	test_guard_pages(300, 67);
 }
 
-/* The closed door: what answers must be libc's. */
-static void test_handed_over(const char *path)
+/* The closed door: what answers is libc's. */
+static void check_handed_over(const char *path)
 {
 	uintptr_t libc = (uintptr_t)next_definition("memcmp", NULL);
 
@@ -347,7 +347,6 @@ static void test_handed_over(const char *path)
 		printf("FAILED: %s: the closed door has not handed over\n", path);
 		exit(1);
 	}
-	test_entries(path);
 }
 
 int main(void)
@@ -376,7 +375,7 @@ int main(void)
 		counting = false;
 		memcmp_door_init();
 		if (!levels[i].kernel) {
-			test_handed_over(levels[i].level);
+			check_handed_over(levels[i].level);
 			continue;
 		}
 		if (!door->open || !door->kernel || strcmp(door->kernel, levels[i].kernel)) {
@@ -417,7 +416,8 @@ int main(void)
 	memcmp_door_init();
 	test_path_stored("memcmp, path being stored", memcmp, true);
 	test_path_stored("__memcmpeq, path being stored", __memcmpeq, false);
-	test_handed_over("closed");
+	check_handed_over("closed");
+	test_entries("closed");
 	printf("levels run: generic%s%s\n", cpu_features & CPU_AVX2 ? " avx2" : "", cpu_features & CPU_AVX512 ? " avx512" : "");
 	return 0;
 }
